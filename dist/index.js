@@ -54259,7 +54259,8 @@ var next_steps = __nccwpck_require__(6669);
 
 
 
-function renderJobCheck(row, output) {
+
+function renderJobCheck(row, conclusion, output) {
     const { logUrl: url, changesUrl, job } = row;
     const maxBytes = markdown/* githubLimits */.Q0.checkFieldBytes;
     const code = job.error && { head: `Error code: ${(0,markdown/* inlineCode */.ti)(job.error.code)}`, rows: [] };
@@ -54275,7 +54276,7 @@ function renderJobCheck(row, output) {
     const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2 });
     return {
         title: (0,markdown/* truncateToBytes */.Ln)(jobCheckTitle(row), markdown/* githubLimits */.Q0.checkTitleBytes),
-        summary: (0,compose_sections/* composeSections */.z)(summarySections(row), { url, maxBytes }),
+        summary: (0,compose_sections/* composeSections */.z)(summarySections(row, conclusion), { url, maxBytes }),
         text: `${text}\n\n${tail}`,
     };
 }
@@ -54287,9 +54288,8 @@ function changesLink(url) {
     return { head: `[What changed in the graph and its weights](${url})`, rows: [] };
 }
 function jobCheckTitle(row) {
-    const reason = (0,explain_job/* explainShortly */.DR)(row.job);
-    if (reason !== "")
-        return (0,markdown/* toOneLine */.GX)(reason);
+    if ((0,explain_job/* explainShortly */.DR)(row.job) !== "")
+        return (0,explain_job/* explainInTitle */.b8)(row);
     const { size, accuracy, latency } = row.job.telemetry;
     const parts = [
         report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words,
@@ -54299,9 +54299,10 @@ function jobCheckTitle(row) {
     ];
     return parts.flatMap((part) => part ?? []).join(", ");
 }
-function summarySections(row) {
+function summarySections(row, conclusion) {
     const { gates, telemetry } = row.job;
-    const sections = [{ head: summaryHead(row), rows: [] }];
+    const notes = [summaryHead(row), `[job](${row.url})`, conclude/* mergeNotes */.Qp[conclusion]];
+    const sections = [{ head: notes.filter(Boolean).join(" · "), rows: [] }];
     const step = (0,next_steps/* nextStep */.sk)(row.job);
     if (step !== undefined)
         sections.push({ head: `**Next:** ${step}`, rows: [] });
@@ -54315,10 +54316,8 @@ function summarySections(row) {
     return sections;
 }
 function summaryHead(row) {
-    const outcome = (0,report/* classifyOutcome */.$p)(row);
-    const { mark, words } = report/* outcomes */.KI[outcome];
-    const verb = outcome === "cancelled" ? "was " : "";
-    const passed = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${verb}${words}.`;
+    const { mark, words } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
+    const passed = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}.`;
     return `${mark} ${(0,explain_job/* explainInMarkdown */.OB)(row) ?? passed}`;
 }
 function gateRow({ baseline }) {
@@ -54385,9 +54384,10 @@ function annotationBody({ place, level, title, message }) {
 }
 function jobCheckRun(row, lastLines, { checkName, failOn }) {
     const { conclusion } = (0,conclude/* conclude */.Ep)({ rows: [row] }, failOn);
+    const ended = conclusion ?? "neutral";
     return {
         name: `${checkName}: ${(0,report/* jobTitle */.a9)(row)}`,
-        content: { output: renderJobCheck(row, lastLines), conclusion: conclusion ?? "neutral" },
+        content: { output: renderJobCheck(row, ended, lastLines), conclusion: ended },
     };
 }
 function parseRepository(fullName) {
@@ -55293,7 +55293,9 @@ function missingModelProblems(texts) {
 /* harmony export */ });
 /* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
 /* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5335);
-/* harmony import */ var _limits_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(7279);
+/* harmony import */ var _limits_retry_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(7279);
+/* harmony import */ var _log_error_message_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3777);
+
 
 
 
@@ -55303,7 +55305,9 @@ class UnreachableError extends Error {
     name = "UnreachableError";
     constructor(cause) {
         const minutes = outageLimitMs / 60_000;
-        super(`The service could not be reached for ${minutes} minutes`, { cause });
+        super(`The service could not be reached for ${minutes} minutes: ${(0,_log_error_message_js__WEBPACK_IMPORTED_MODULE_2__/* .errorMessage */ .g)(cause)}`, {
+            cause,
+        });
     }
 }
 async function retryWhileUnreachable(work, signal) {
@@ -55316,7 +55320,7 @@ async function retryWhileUnreachable(work, signal) {
             throw new UnreachableError(error);
         return pauseMs;
     };
-    return (0,_limits_retry_js__WEBPACK_IMPORTED_MODULE_2__/* .retry */ .L5)(work, delayAfter, { signal });
+    return (0,_limits_retry_js__WEBPACK_IMPORTED_MODULE_3__/* .retry */ .L5)(work, delayAfter, { signal });
 }
 
 
@@ -55387,7 +55391,6 @@ var explain_job = __nccwpck_require__(7650);
 // EXTERNAL MODULE: ./report/report.js
 var report = __nccwpck_require__(6605);
 ;// CONCATENATED MODULE: ./action/follow-jobs.js
-
 
 
 
@@ -55471,9 +55474,12 @@ function logResults({ rows }) {
         core/* info */.pq(escapeLogLine(resultLine(row)));
 }
 function resultLine(row) {
+    const outcome = (0,report/* classifyOutcome */.$p)(row);
+    if ((0,report/* isEndedRow */.Ji)(row) && outcome === "cancelled")
+        return (0,explain_job/* explainInTitle */.b8)(row);
     const { size, accuracy } = row.job?.telemetry ?? {};
     const parts = [
-        `${(0,report/* jobTitle */.a9)(row)} ${report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words}`,
+        `${(0,report/* jobTitle */.a9)(row)} ${report/* outcomes */.KI[outcome].words}`,
         size && describeSizes(size),
         accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
         row.job && (0,explain_job/* explainShortly */.DR)(row.job),
@@ -58899,6 +58905,7 @@ const errorTable = {
     evaluation_failed: permanentError(422, "The model could not be run for the evaluation"),
     accuracy_below_floor: permanentError(422, "The result is too far from the original"),
     out_of_memory: permanentError(422, "The worker ran out of memory"),
+    out_of_disk: permanentError(422, "The worker used more disk than it may"),
     worker_killed: retryableError(500, "The worker was killed"),
     worker_crashed: retryableError(500, "The worker crashed"),
     deadline_exceeded: permanentError(422, "The job took longer than its deadline"),
@@ -59573,7 +59580,8 @@ const cancelledBy = requester
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   l7: () => (/* binding */ describeGate),
-/* harmony export */   uV: () => (/* binding */ rankMissedGates)
+/* harmony export */   uV: () => (/* binding */ rankMissedGates),
+/* harmony export */   yg: () => (/* binding */ describeGates)
 /* harmony export */ });
 /* unused harmony export describeLimit */
 /* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1820);
@@ -59593,7 +59601,20 @@ function describeGate(result, { against = "the baseline", quote = (text) => text
     const figure = format(size, distinctDigits(size, limit, format));
     const found = finding(figure, actual, against) + describeInterval(interval, format);
     const sentence = `${found}; ${allowance(bound, formatLimit(result))}`;
-    return (0,_undecided_gate_js__WEBPACK_IMPORTED_MODULE_1__/* .isUndecided */ .A)(result) ? `is not decided: it ${sentence}` : sentence + reason;
+    return (0,_undecided_gate_js__WEBPACK_IMPORTED_MODULE_1__/* .isUndecided */ .A)(result)
+        ? `could not be timed precisely enough to decide: it ${sentence}`
+        : sentence + reason;
+}
+function describeGates(alike, wording = {}) {
+    const [first, ...others] = alike;
+    if (first === undefined)
+        return "";
+    if (others.length === 0)
+        return describeGate(first, wording);
+    const { quote = (text) => text } = wording;
+    const titles = alike.map(({ gate }) => `"${_gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[gate].title}"`);
+    const list = `${titles.slice(0, -1).join(", ")} and ${titles.at(-1)}`;
+    return `has no verdict on ${list} (${quote(first.note ?? "")})`;
 }
 function describeInterval(interval, format) {
     if (interval === undefined)
@@ -59673,14 +59694,14 @@ const decibels = (value, digits) => `${(0,_text_format_figure_js__WEBPACK_IMPORT
 const nats = (value, digits) => `${(0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatQuantity */ .VZ)(value, digits + 3)} nats`;
 const times = (ratio, digits) => (0,_text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatTimes */ .mg)(ratio, digits + 1);
 const plain = _text_format_figure_js__WEBPACK_IMPORTED_MODULE_2__/* .formatQuantity */ .VZ;
-const finer = "Have less of the model quantized: see which weights differ most on the job's page and name " +
-    "them in `recipe.exclude`, or use a finer `granularity` or a scheme with more bits.";
-const finerBits = "Have more of the weights in 8 bits by `recipe.overrides`: the head and the products " +
-    "`down_proj` first, and those whose weights differ most on the job's page.";
-const coarser = "Use a scheme with fewer bits, or raise the gate's limit. What stays as it is, and why, is in " +
-    "the job's log.";
-const compared = "See what changed between the two models. If it is meant, press *Accept as baseline* on the check " +
-    "run, which the GitHub App offers, or raise the gate's limit in the workflow.";
+const finer = "Quantize less of the model: name the weights with the largest error, which the job's page lists, " +
+    "in `recipe.exclude`, or use a finer `recipe.granularity` or a scheme with more bits.";
+const finerBits = "Keep more weights in 8 bits: name the head and the `down_proj` products in `recipe.overrides` " +
+    "first, then the weights with the largest error, which the job's page lists.";
+const coarser = "Use a scheme with fewer bits, or raise the gate's limit in the workflow. The job's log says which " +
+    "weights stayed as they are, and why.";
+const compared = "Open *what changed*. If the change was not meant, undo it. If it was, press *Accept as baseline* " +
+    "above or, where this check has no such button, raise the gate's limit in the workflow.";
 function pick(change, better, worse, same) {
     if (change === 0)
         return same;
@@ -59717,9 +59738,9 @@ const gateTable = {
     },
     minTop1: {
         bound: "min",
-        title: "Same class or next token",
+        title: "Same top answer",
         format: percent,
-        finding: (figure) => `gives the original's class or next token in ${figure} of the cases`,
+        finding: (figure) => `gives the original's top answer in ${figure} of the cases`,
         advice: finer,
         description: "Least share of samples, of any output, whose largest element is the same as the " +
             "original's; for a language model the share of tokens after which both expect the same one.",
@@ -59729,7 +59750,7 @@ const gateTable = {
         bound: "max",
         title: "Perplexity against the original",
         format: percent,
-        finding: (figure) => `has ${figure} of the original's perplexity`,
+        finding: (figure) => `has ${figure} of the original's perplexity (lower is better)`,
         advice: finerBits,
         description: "Largest perplexity of a language model's result relative to the original's.",
         figure: ({ accuracy }) => accuracy?.language?.perplexityRatio,
@@ -59749,8 +59770,9 @@ const gateTable = {
         title: "Latency against the original",
         format: times,
         finding: (figure) => `takes ${figure} the original's time`,
-        advice: "Time it on a machine with the target's processor, or choose a scheme whose operators are " +
-            "fast there: the job's log says which were slower.",
+        advice: "Choose another `recipe.scheme`, or leave the operators that the job's log calls slower as they " +
+            "are by `recipe.exclude`. Times hold for processors such as the worker's: for a target with " +
+            "another one, run its jobs there.",
         description: "Largest latency of the result relative to the original's in the same run. Fails where the " +
             "whole confidence interval lies above it, and warns where the interval contains it.",
         figure: ({ latency }) => latency?.ratio,
@@ -60386,14 +60408,17 @@ function isSameModel({ values, nodes, weights }) {
 /* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
 /* harmony import */ var _describe_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(871);
 /* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1820);
-/* harmony import */ var _undecided_gate_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8169);
+/* harmony import */ var _model_diff_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(5);
+/* harmony import */ var _undecided_gate_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(8169);
 
 
 
 
-const correctModel = "Correct the model, or the address that it is read from, and push again.";
+
+const correctModel = "Correct what the message names, be it the model, its address or its checkout, and push again.";
 const correctFiles = "Push the model with all files of its external data, in its own folder.";
 const correctRecipe = "Change the recipe: the message says what cannot be applied, and the reference has its fields.";
+const installationLimit = "This is a limit of the installation, not a fault of your change: ask the service's administrator";
 const askAdministrator = "Ask the administrator of the service, whose log has more.";
 const errorAdvice = {
     model_not_found: correctModel,
@@ -60401,7 +60426,7 @@ const errorAdvice = {
     model_checksum_mismatch: correctModel,
     model_invalid: correctModel,
     model_truncated: correctModel,
-    model_opset_unsupported: "Export the model with an opset that the message names.",
+    model_opset_unsupported: "Export or convert the model to an opset that the message names, and push again.",
     model_unsupported: "Export the model without what the message names.",
     model_too_large: "Split the model, or have the administrator raise the limit.",
     external_data_refused: correctFiles,
@@ -60410,10 +60435,12 @@ const errorAdvice = {
     external_data_unused: correctFiles,
     nothing_to_quantize: correctRecipe,
     recipe_unsupported: correctRecipe,
+    calibration_data_invalid: "Correct the samples of `recipe.calibration.data`.",
     evaluation_data_invalid: "Correct the samples of `recipe.evaluation.data`.",
     evaluation_failed: "Run the model with ONNX Runtime: it fails there too.",
     accuracy_below_floor: _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k.minCosine.advice,
-    out_of_memory: "Give the target's workers more memory.",
+    out_of_memory: `${installationLimit} to give the target's workers more memory.`,
+    out_of_disk: `${installationLimit} to give the target's workers more \`ephemeral-storage\`.`,
     deadline_exceeded: "Give the job more time with `deadlineSeconds`.",
 };
 function nextStep({ status, error, gates, telemetry, }) {
@@ -60428,9 +60455,8 @@ function nextStep({ status, error, gates, telemetry, }) {
         return undefined;
     const isGuess = isOnGenerated(telemetry) && accuracyGates.has(gate.gate);
     return [
-        ...(gate.level === "warn" ? ["This is a warning, which does not block merging."] : []),
         ...(isGuess && gate.actual !== null ? [giveSamples] : []),
-        adviseOnGate(gate),
+        adviseOnGate(gate, telemetry.modelDiff),
     ].join(" ");
 }
 function isOnGenerated({ accuracy }) {
@@ -60443,25 +60469,28 @@ const accuracyGates = new Set([
     "maxSqnrDropDb",
 ]);
 const giveSamples = "Give real samples as `recipe.evaluation.data` first: generated ones show gross damage only.";
-function adviseOnGate(gate) {
+function adviseOnGate(gate, diff) {
     if (gate.actual === null && "change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate]) {
-        return ("Run the workflow on the base branch once, which records what is compared with, and then " +
-            "this one again.");
+        return "Run the workflow once on the base branch, which records a baseline, and then here again.";
     }
     if (gate.actual === null)
         return "Have the figure measured: see `recipe.evaluation`.";
-    if (gate.interval && (0,_undecided_gate_js__WEBPACK_IMPORTED_MODULE_3__/* .isUndecided */ .A)(gate))
+    if (gate.interval && (0,_undecided_gate_js__WEBPACK_IMPORTED_MODULE_4__/* .isUndecided */ .A)(gate))
         return sayWhatDecides(gate.actual, gate.limit, gate.interval);
-    return _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate].advice;
+    const { advice } = _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate];
+    const isOfSameModel = "change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate] && diff !== undefined && (0,_model_diff_js__WEBPACK_IMPORTED_MODULE_3__/* .isSameModel */ .SQ)(diff);
+    return isOfSameModel ? `${sameModel} ${advice}` : advice;
 }
+const sameModel = "The model is the same as the baseline's: look for a change of the recipe, the samples, the " +
+    "target or the service's version.";
 function sayWhatDecides(actual, limit, interval) {
-    const times = (0,_undecided_gate_js__WEBPACK_IMPORTED_MODULE_3__/* .timesToDecide */ .W)(actual, limit, interval);
+    const times = (0,_undecided_gate_js__WEBPACK_IMPORTED_MODULE_4__/* .timesToDecide */ .W)(actual, limit, interval);
     if (times === undefined) {
         return ("The figure is so near the limit that measuring it longer decides nothing: set the limit a " +
             "little higher, or lower.");
     }
-    return (`About ${times} times as many sessions of timing would decide it: allow more of ` +
-        "`recipe.evaluation.latencyBudgetSeconds`, or time it on a machine that does nothing else.");
+    return ("To have it decided, raise `recipe.evaluation.latencyBudgetSeconds` to about " +
+        `${times} times its value, or time it on a machine that does nothing else.`);
 }
 
 
@@ -60690,6 +60719,7 @@ const override = schemas/* strictObject */.rej({
     granularity: schemas/* enum */.k5n(granularities)
         .optional(),
     blockSize: blockSize.optional(),
+    offsets: schemas/* boolean */.zMY().optional(),
 });
 const sharding = schemas/* strictObject */.rej({
     maxShardBytes: schemas/* int */.Whr()
@@ -60734,6 +60764,8 @@ const recipe = schemas/* strictObject */.rej({
     scheme: schemeName,
     granularity: schemas/* enum */.k5n(granularities),
     blockSize: blockSize,
+    offsets: schemas/* boolean */.zMY()
+        .optional(),
     symmetric: schemas/* boolean */.zMY(),
     reduceRange: schemas/* boolean */.zMY(),
     operators: schemas/* enum */.k5n(["standard", "contrib"]),
@@ -61930,7 +61962,7 @@ function replaceHiddenCharacters(text) {
 /* harmony export */   UG: () => (/* binding */ dnsLabel),
 /* harmony export */   au: () => (/* binding */ quantity)
 /* harmony export */ });
-/* unused harmony export hasExactlyOne */
+/* unused harmony exports quantityValue, hasExactlyOne */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
 const dnsLabel = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
@@ -61941,6 +61973,23 @@ const dnsLabel = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
 const quantity = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().regex(/^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?$/, {
     error: "must be an amount such as 4, 500m or 16Gi",
 });
+const factors = {
+    m: 1e-3,
+    k: 1e3,
+    Ki: 2 ** 10,
+    M: 1e6,
+    Mi: 2 ** 20,
+    G: 1e9,
+    Gi: 2 ** 30,
+    T: 1e12,
+    Ti: 2 ** 40,
+    P: 1e15,
+    Pi: 2 ** 50,
+};
+function quantityValue(text) {
+    const [, amount, suffix = ""] = /^([0-9.]+)(.*)$/.exec(text) ?? [];
+    return Number(amount) * (factors[suffix] ?? 1);
+}
 function hasExactlyOne(fields) {
     return {
         check: (object) => Object.entries(object).filter(([field, value]) => fields.includes(field) && value !== undefined).length === 1,
@@ -62117,11 +62166,14 @@ function joinSection(head, rows, foot) {
 /* harmony export */   Ep: () => (/* binding */ conclude),
 /* harmony export */   N4: () => (/* binding */ abortAdvice),
 /* harmony export */   N6: () => (/* binding */ maxJobChecks),
+/* harmony export */   Qp: () => (/* binding */ mergeNotes),
 /* harmony export */   XF: () => (/* binding */ countOutcomes),
 /* harmony export */   vg: () => (/* binding */ isJobCheckWanted)
 /* harmony export */ });
 /* harmony import */ var _explain_job_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7650);
-/* harmony import */ var _report_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6605);
+/* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8186);
+/* harmony import */ var _report_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6605);
+
 
 
 const failingOutcomes = {
@@ -62134,8 +62186,9 @@ const badOutcomes = ["failed", "missed", "cancelled", "warned"];
 const abortVerdicts = {
     cancelled: {
         conclusion: "cancelled",
-        words: "Cancelled",
-        advice: "Run the workflow again, if a newer push has not replaced it.",
+        words: "Cancelled with its workflow run",
+        advice: "Somebody cancelled the workflow run, or a newer push did. Where there is no newer run, start " +
+            "this one again.",
     },
     timed_out: {
         conclusion: "timed_out",
@@ -62145,23 +62198,32 @@ const abortVerdicts = {
     unreachable: {
         conclusion: "failure",
         words: "Infrastructure: the service cannot be reached",
-        advice: "Nothing is known of the models. Run the workflow again when the service answers.",
+        advice: "This says nothing about the models. Run the workflow again when the service answers; where it " +
+            "stays away, ask its administrator.",
     },
     error: {
         conclusion: "failure",
         words: "The batch could not be run",
-        advice: "Correct what the message names, and push again.",
+        advice: "Correct what the message names, in the workflow or its files, and push again.",
     },
+};
+const mergeNotes = {
+    neutral: "A warning does not block merging.",
+    cancelled: "Where this check is required, merging waits until it passes.",
 };
 function abortAdvice(reason) {
     return abortVerdicts[reason].advice;
 }
-function conclude({ rows, abortReason }, failOn) {
+function conclude({ rows, abortReason, failureMessage }, failOn) {
     const counts = countOutcomes(rows);
     const ended = `${rows.length - counts.open} of ${countedJobs(rows)} ended`;
     if (abortReason) {
         const { conclusion, words } = abortVerdicts[abortReason];
-        return { conclusion, title: rows.length === 0 ? words : `${words}, ${ended}` };
+        if (rows.length > 0)
+            return { conclusion, title: `${words}, ${ended}` };
+        const [cause] = failureMessage?.split("\n") ?? [];
+        const isNamed = abortReason === "error" && cause !== undefined;
+        return { conclusion, title: isNamed ? (0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .toOneLine */ .GX)(`${words}: ${cause}`) : words };
     }
     if (counts.open > 0)
         return { conclusion: null, title: ended };
@@ -62179,17 +62241,22 @@ function describeEnded(rows, counts, bad) {
     const jobs = countedJobs(rows);
     if (bad.length === 0)
         return `${jobs} passed`;
-    const [only, ...others] = rows.filter((row) => (0,_report_js__WEBPACK_IMPORTED_MODULE_1__/* .classifyOutcome */ .$p)(row) !== "passed");
-    if (only && (0,_report_js__WEBPACK_IMPORTED_MODULE_1__/* .isEndedRow */ .Ji)(only) && others.length === 0 && !bad.includes("cancelled")) {
+    const shown = rows.filter((row) => (0,_report_js__WEBPACK_IMPORTED_MODULE_2__/* .classifyOutcome */ .$p)(row) !== "passed");
+    const [only] = shown;
+    if (only && (0,_report_js__WEBPACK_IMPORTED_MODULE_2__/* .isEndedRow */ .Ji)(only) && shown.length === 1)
         return (0,_explain_job_js__WEBPACK_IMPORTED_MODULE_0__/* .explainInTitle */ .b8)(only);
-    }
     const parts = bad.map((outcome, i) => {
-        const { words } = _report_js__WEBPACK_IMPORTED_MODULE_1__/* .outcomes */ .KI[outcome];
+        const { words } = _report_js__WEBPACK_IMPORTED_MODULE_2__/* .outcomes */ .KI[outcome];
         if (i > 0)
             return `${counts[outcome]} ${words}`;
         return rows.length === 1 ? `${jobs} ${words}` : `${counts[outcome]} of ${jobs} ${words}`;
     });
-    return parts.join(", ");
+    const cause = bad.length === 1 ? findCommonCause(shown) : undefined;
+    return cause === undefined ? parts.join(", ") : `${parts.join(", ")}: ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .toOneLine */ .GX)(cause)}`;
+}
+function findCommonCause(rows) {
+    const causes = new Set(rows.map(({ job }) => job && (0,_explain_job_js__WEBPACK_IMPORTED_MODULE_0__/* .nameCause */ .nF)(job)));
+    return causes.size === 1 ? [...causes][0] : undefined;
 }
 function countedJobs(rows) {
     return rows.length === 1 ? "1 job" : `${rows.length} jobs`;
@@ -62197,13 +62264,13 @@ function countedJobs(rows) {
 function countOutcomes(rows) {
     const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
     for (const row of rows)
-        counts[(0,_report_js__WEBPACK_IMPORTED_MODULE_1__/* .classifyOutcome */ .$p)(row)]++;
+        counts[(0,_report_js__WEBPACK_IMPORTED_MODULE_2__/* .classifyOutcome */ .$p)(row)]++;
     return counts;
 }
 const fewJobs = 12;
 const maxJobChecks = 100;
 function isJobCheckWanted(row, { jobChecks, jobCount }) {
-    const isBad = ["failed", "missed"].includes((0,_report_js__WEBPACK_IMPORTED_MODULE_1__/* .classifyOutcome */ .$p)(row));
+    const isBad = ["failed", "missed"].includes((0,_report_js__WEBPACK_IMPORTED_MODULE_2__/* .classifyOutcome */ .$p)(row));
     switch (jobChecks) {
         case "auto":
             return isBad || jobCount <= fewJobs;
@@ -62225,21 +62292,38 @@ function isJobCheckWanted(row, { jobChecks, jobCount }) {
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   DR: () => (/* binding */ explainShortly),
 /* harmony export */   OB: () => (/* binding */ explainInMarkdown),
-/* harmony export */   b8: () => (/* binding */ explainInTitle)
+/* harmony export */   b8: () => (/* binding */ explainInTitle),
+/* harmony export */   nF: () => (/* binding */ nameCause)
 /* harmony export */ });
 /* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8186);
 /* harmony import */ var _report_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6605);
 /* harmony import */ var _contract_jobs_describe_gate_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(871);
+/* harmony import */ var _contract_jobs_gate_table_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(1820);
+
 
 
 
 const plainText = { quote: _markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .toOneLine */ .GX };
 const markdown = { quote: _markdown_js__WEBPACK_IMPORTED_MODULE_0__/* .inlineCode */ .ti };
-function listReasons({ error, gates, baseline }, { quote }) {
+function listReasons(job, { quote }) {
+    const { status, cancelledBy, error, gates, baseline } = job;
     if (error)
-        return [`failed: ${quote(error.message)}`];
+        return [`failed: ${quote(error.message.replace(/\.$/, ""))}`];
+    if (status === "Cancelled") {
+        return [cancelledBy ? `was cancelled by ${quote(cancelledBy.name)}` : "was cancelled"];
+    }
     const against = baseline ? quote(baseline.branch) : undefined;
-    return (0,_contract_jobs_describe_gate_js__WEBPACK_IMPORTED_MODULE_2__/* .rankMissedGates */ .uV)(gates).map((gate) => (0,_contract_jobs_describe_gate_js__WEBPACK_IMPORTED_MODULE_2__/* .describeGate */ .l7)(gate, { against, quote }));
+    const missed = (0,_contract_jobs_describe_gate_js__WEBPACK_IMPORTED_MODULE_2__/* .rankMissedGates */ .uV)(gates);
+    const byCause = Map.groupBy(missed, (gate) => (gate.actual === null ? gate.note : gate) ?? gate);
+    return [...byCause.values()].map((alike) => (0,_contract_jobs_describe_gate_js__WEBPACK_IMPORTED_MODULE_2__/* .describeGates */ .yg)(alike, { against, quote }));
+}
+function nameCause({ error, gates }) {
+    if (error)
+        return error.message;
+    const [gate] = (0,_contract_jobs_describe_gate_js__WEBPACK_IMPORTED_MODULE_2__/* .rankMissedGates */ .uV)(gates);
+    if (gate === undefined)
+        return undefined;
+    return gate.actual === null && gate.note !== undefined ? gate.note : _contract_jobs_gate_table_js__WEBPACK_IMPORTED_MODULE_3__/* .gateTable */ .k[gate.gate].title;
 }
 function explainShortly(job) {
     const [first, ...others] = listReasons(job, plainText);
@@ -62633,23 +62717,24 @@ function ratioCell(row) {
     const share = ratio === undefined ? "" : (0,format_figure/* formatPercent */.l9)(ratio, 0);
     return `${report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].mark} ${share}`.trimEnd();
 }
-function jobSections(rows) {
+function jobSections({ rows, abortReason, }) {
     if (rows.length === 0)
         return [];
     const head = (0,markdown/* tableHead */.PP)(["model", "target", "result", ...Object.keys(figures/* figures */.u5), "gates"]);
     const foot = baselineNote(rows.flatMap(({ job }) => job ?? []));
-    return [{ head, rows: rows.map(jobTableRow), foot }];
+    const isOver = abortReason !== undefined;
+    return [{ head, rows: rows.map((row) => jobTableRow(row, isOver)), foot }];
 }
-function jobTableRow(row) {
+function jobTableRow(row, isOver) {
     const { model, target, job } = row;
     const measured = Object.values(figures/* figures */.u5).map((figure) => (job && figure(job)) ?? emptyCell);
-    const cells = [(0,markdown/* inlineCode */.ti)(model), (0,markdown/* inlineCode */.ti)(target), statusCell(row), ...measured];
+    const cells = [(0,markdown/* inlineCode */.ti)(model), (0,markdown/* inlineCode */.ti)(target), statusCell(row, isOver), ...measured];
     return (0,markdown/* tableRow */.jD)([...cells, gatesCell(job)]);
 }
-function statusCell(row) {
+function statusCell(row, isOver) {
     const outcome = (0,report/* classifyOutcome */.$p)(row);
     const { mark, words } = report/* outcomes */.KI[outcome];
-    return `${mark} ${outcome === "open" ? row.status : words}`;
+    return `${mark} ${outcome === "open" && !isOver ? row.status : words}`;
 }
 function gatesCell(job) {
     if (!job || job.gates.length === 0)
@@ -62708,7 +62793,7 @@ function accuracyNotes(jobs) {
 const maxFailureMessageBytes = 4_000;
 function renderJobSummary(report, verdict) {
     const sections = [
-        headlineSection(report, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n**${verdict.title}** · `),
+        headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n**${verdict.title}** · `),
         ...firstLook(report),
         ...detailSections(report.rows),
         ...ratioCharts(report.rows),
@@ -62716,7 +62801,7 @@ function renderJobSummary(report, verdict) {
     return (0,compose_sections/* composeSections */.z)(sections, { url: report.url, maxBytes: markdown/* githubLimits */.Q0.jobSummaryBytes });
 }
 function renderBatchCheck(report, verdict) {
-    const sections = [headlineSection(report, ""), ...firstLook(report)];
+    const sections = [headlineSection(report, verdict, ""), ...firstLook(report)];
     const details = [...detailSections(report.rows), ...ratioCharts(report.rows)];
     const limits = { url: report.url, maxBytes: markdown/* githubLimits */.Q0.checkFieldBytes };
     return {
@@ -62728,7 +62813,7 @@ function renderBatchCheck(report, verdict) {
 function renderComment(report, verdict, marker) {
     const title = `### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n**${verdict.title}** · `;
     const sections = [
-        headlineSection(report, `${marker}\n${title}`),
+        headlineSection(report, verdict, `${marker}\n${title}`),
         ...firstLook(report),
         ...detailSections(report.rows),
     ];
@@ -62736,10 +62821,12 @@ function renderComment(report, verdict, marker) {
 }
 function firstLook(report) {
     const { rows } = report;
-    return [...problemSections(rows), ...nextSections(report), ...jobSections(rows)];
+    return [...problemSections(rows), ...nextSections(report), ...jobSections(report)];
 }
-function headlineSection({ url, rows, failureMessage }, before) {
-    const parts = [`${before}[details](${url})`, outcomeCounts(rows)];
+function headlineSection({ url, rows, failureMessage }, { conclusion }, before) {
+    const note = conclusion === null ? undefined : conclude/* mergeNotes */.Qp[conclusion];
+    const link = `${before}[details](${url})`;
+    const parts = [note === undefined ? link : `${link} · ${note}`, outcomeCounts(rows)];
     if (failureMessage !== undefined) {
         const message = (0,markdown/* truncateToBytes */.Ln)(failureMessage, maxFailureMessageBytes);
         parts.push((0,markdown/* codeBlock */.DV)(message.split("\n")));
@@ -62776,16 +62863,25 @@ function problemLine(row, reasons) {
     return `- ${mark} ${reasons} ([job](${row.url})${changes}, [log](${row.logUrl}))`;
 }
 const maxSteps = 3;
+const maxNames = 3;
 function nextSections({ rows, abortReason }) {
-    const steps = abortReason ? [(0,conclude/* abortAdvice */.N4)(abortReason)] : [];
-    for (const { job } of rows) {
-        const step = job && (0,next_steps/* nextStep */.sk)(job);
-        if (step !== undefined && !steps.includes(step))
-            steps.push(step);
-    }
-    if (steps.length === 0)
+    const steps = Map.groupBy(rows, ({ job }) => job && (0,next_steps/* nextStep */.sk)(job));
+    const named = [...steps].flatMap(([step, ofStep]) => step === undefined ? [] : { step, names: nameJobs(ofStep) });
+    const all = abortReason ? [{ step: (0,conclude/* abortAdvice */.N4)(abortReason), names: "" }, ...named] : named;
+    const [first, ...others] = all.slice(0, maxSteps);
+    if (first === undefined)
         return [];
-    return [{ head: `**Next:** ${steps.slice(0, maxSteps).join(" ")}`, rows: [] }];
+    if (others.length === 0)
+        return [{ head: `**Next:** ${first.step}`, rows: [] }];
+    const lines = [first, ...others].map(({ step, names }) => `\n- ${names}${step}`);
+    return [{ head: `**Next:**\n${lines.join("")}`, rows: [] }];
+}
+function nameJobs(rows) {
+    const names = rows
+        .slice(0, maxNames)
+        .map(({ model, target }) => `${(0,markdown/* inlineCode */.ti)(model)} for ${(0,markdown/* inlineCode */.ti)(target)}`);
+    const more = rows.length > maxNames ? ` and ${rows.length - maxNames} more` : "";
+    return `${names.join(", ")}${more}: `;
 }
 const maxBars = 16;
 function ratioCharts(rows) {
