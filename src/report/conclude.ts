@@ -120,10 +120,14 @@ function describeEnded(
   return cause === undefined ? parts.join(", ") : `${parts.join(", ")}: ${toOneLine(cause)}`;
 }
 
+/** A longer one is beside each job. */
+const longestCause = 120;
+
 /** Why all the jobs did not pass, where the first reason of each is the same. */
 function findCommonCause(rows: readonly ReportRow[]): string | undefined {
   const causes = new Set(rows.map(({ job }) => job && nameCause(job)));
-  return causes.size === 1 ? [...causes][0] : undefined;
+  const [cause = ""] = causes;
+  return causes.size === 1 && cause !== "" && cause.length <= longestCause ? cause : undefined;
 }
 
 function countedJobs(rows: Report["rows"]): string {

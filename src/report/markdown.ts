@@ -24,6 +24,12 @@ export function inlineCode(text: string): string {
   return `${fence}${space}${line}${space}${fence}`;
 }
 
+/** Foreign text in bold, as code where it could be more than words: a link, a mention, markup. */
+export function bold(text: string): string {
+  const isWords = /^[\p{L}\p{N} .,;:%×()"'-]*$/u.test(text) && !/www\./i.test(text);
+  return `**${isWords ? text : inlineCode(text)}**`;
+}
+
 /** Foreign text as a block of code. */
 export function codeBlock(lines: readonly string[]): string {
   const visibleLines = lines.map(stripControlCharacters);

@@ -1,7 +1,14 @@
 import { composeSections, foldSection, type Section } from "./compose-sections.ts";
 import { abortAdvice, countOutcomes, mergeNotes, type Verdict } from "./conclude.ts";
 import { explainInMarkdown } from "./explain-job.ts";
-import { codeBlock, githubLimits, inlineCode, mermaidLabel, truncateToBytes } from "./markdown.ts";
+import {
+  bold,
+  codeBlock,
+  githubLimits,
+  inlineCode,
+  mermaidLabel,
+  truncateToBytes,
+} from "./markdown.ts";
 import {
   type CheckOutput,
   classifyOutcome,
@@ -18,7 +25,7 @@ const maxFailureMessageBytes = 4_000;
 /** The batch in the summary of a workflow's job. */
 export function renderJobSummary(report: Report, verdict: Verdict): string {
   const sections = [
-    headlineSection(report, verdict, `## ${inlineCode(report.name)}\n\n**${verdict.title}** · `),
+    headlineSection(report, verdict, `## ${inlineCode(report.name)}\n\n${bold(verdict.title)} · `),
     ...firstLook(report),
     ...detailSections(report.rows),
     ...ratioCharts(report.rows),
@@ -40,7 +47,7 @@ export function renderBatchCheck(report: Report, verdict: Verdict): CheckOutput 
 
 /** The batch in a comment on a pull request, which starts with the marker. */
 export function renderComment(report: Report, verdict: Verdict, marker: string): string {
-  const title = `### ${inlineCode(report.name)}\n\n**${verdict.title}** · `;
+  const title = `### ${inlineCode(report.name)}\n\n${bold(verdict.title)} · `;
   const sections = [
     headlineSection(report, verdict, `${marker}\n${title}`),
     ...firstLook(report),

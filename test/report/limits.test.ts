@@ -181,3 +181,15 @@ test("annotations are bounded in number, models that failed first", () => {
   });
   assert.deepEqual(annotations[1]?.place.line, 7);
 });
+
+test("what a model says of itself is no markup in a title", () => {
+  const message = "No input ![x](https://tracker.example/p.png) @acme/everyone www.example.com";
+  const error = { code: "model_invalid" as const, message };
+  const report = makeReport([makeRow({ ...jobFailed, error })]);
+  const verdict = conclude(report, "gates");
+  for (const markdown of [renderJobSummary(report, verdict), renderComment(report, verdict, "")]) {
+    const outsideOfCode = markdown.replaceAll(/(`+)[^`]+\1/g, "");
+    assert.doesNotMatch(outsideOfCode, /tracker|@acme|www/);
+    assert.match(markdown, /tracker/);
+  }
+});
