@@ -62254,9 +62254,11 @@ function describeEnded(rows, counts, bad) {
     const cause = bad.length === 1 ? findCommonCause(shown) : undefined;
     return cause === undefined ? parts.join(", ") : `${parts.join(", ")}: ${(0,_markdown_js__WEBPACK_IMPORTED_MODULE_1__/* .toOneLine */ .GX)(cause)}`;
 }
+const longestCause = 120;
 function findCommonCause(rows) {
     const causes = new Set(rows.map(({ job }) => job && (0,_explain_job_js__WEBPACK_IMPORTED_MODULE_0__/* .nameCause */ .nF)(job)));
-    return causes.size === 1 ? [...causes][0] : undefined;
+    const [cause = ""] = causes;
+    return causes.size === 1 && cause !== "" && cause.length <= longestCause ? cause : undefined;
 }
 function countedJobs(rows) {
     return rows.length === 1 ? "1 job" : `${rows.length} jobs`;
@@ -62412,6 +62414,7 @@ function comparableAccuracy({ telemetry, baseline }) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   Cr: () => (/* binding */ bold),
 /* harmony export */   DV: () => (/* binding */ codeBlock),
 /* harmony export */   GX: () => (/* binding */ toOneLine),
 /* harmony export */   Ln: () => (/* binding */ truncateToBytes),
@@ -62442,6 +62445,10 @@ function inlineCode(text) {
     const fence = fenceFor([line], 1);
     const space = line.startsWith("`") || line.endsWith("`") ? " " : "";
     return `${fence}${space}${line}${space}${fence}`;
+}
+function bold(text) {
+    const isWords = /^[\p{L}\p{N} .,;:%×()"'-]*$/u.test(text) && !/www\./i.test(text);
+    return `**${isWords ? text : inlineCode(text)}**`;
 }
 function codeBlock(lines) {
     const visibleLines = lines.map(stripControlCharacters);
@@ -62793,7 +62800,7 @@ function accuracyNotes(jobs) {
 const maxFailureMessageBytes = 4_000;
 function renderJobSummary(report, verdict) {
     const sections = [
-        headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n**${verdict.title}** · `),
+        headlineSection(report, verdict, `## ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n${(0,markdown/* bold */.Cr)(verdict.title)} · `),
         ...firstLook(report),
         ...detailSections(report.rows),
         ...ratioCharts(report.rows),
@@ -62811,7 +62818,7 @@ function renderBatchCheck(report, verdict) {
     };
 }
 function renderComment(report, verdict, marker) {
-    const title = `### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n**${verdict.title}** · `;
+    const title = `### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n${(0,markdown/* bold */.Cr)(verdict.title)} · `;
     const sections = [
         headlineSection(report, verdict, `${marker}\n${title}`),
         ...firstLook(report),
