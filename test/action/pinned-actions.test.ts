@@ -4,6 +4,8 @@ import { glob, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
+import { actionlintMissing } from "../support/cluster/cluster-missing.ts";
+import { programPath } from "../support/cluster/programs.ts";
 import { pythonInterpreter, pythonMissing } from "../support/python.ts";
 
 const root = path.join(import.meta.dirname, "../..");
@@ -49,10 +51,6 @@ async function listWorkflows(t: TestContext): Promise<string[]> {
   return [...workflows.map((file) => path.join(root, file)), path.join(folder, "readme.yml")];
 }
 
-function missing(tool: string): string | false {
-  return spawnSync(tool, ["--version"]).error === undefined ? false : `Needs ${tool}`;
-}
-
 function checkBy(tool: string, args: readonly string[]): void {
   const { status, stdout, stderr } = spawnSync(tool, args, { cwd: root, encoding: "utf8" });
   assert.equal(status, 0, `${stdout}${stderr}`);
@@ -64,6 +62,6 @@ test("zizmor finds nothing in the action and the workflows", { skip: pythonMissi
   checkBy(zizmor, [...config, path.join(root, "action.yml"), ...(await listWorkflows(t))]);
 });
 
-test("actionlint finds nothing in the workflows", { skip: missing("actionlint") }, async (t) => {
-  checkBy("actionlint", await listWorkflows(t));
+test("actionlint finds nothing in the workflows", { skip: actionlintMissing }, async (t) => {
+  checkBy(await programPath("actionlint"), await listWorkflows(t));
 });

@@ -21,6 +21,11 @@ export const opensslMissing: string | false = await missingReason(requirements.o
 /** The same for workflows. */
 export const actMissing: string | false = await missingReason(requirements.actMissing);
 
+/** The same for the linter of workflows. */
+export const actionlintMissing: string | false = await missingReason(
+  requirements.actionlintMissing,
+);
+
 /** The same for a node that runs pods. */
 export const nodeMissing: string | false = await missingReason(requirements.nodeMissing);
 

@@ -41,6 +41,7 @@ const modules = {
     programs: ["resource-health"],
   },
   act: { source: "action/tools/act", minutes: 1, programs: ["act"] },
+  actionlint: { source: "action/tools/actionlint", minutes: 1, programs: ["actionlint"] },
 } as const;
 
 export type ToolModule = keyof typeof modules;

