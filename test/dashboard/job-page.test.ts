@@ -330,7 +330,9 @@ async function checkLongTexts(page: Page, dashboard: Dashboard, id: string): Pro
     assert.equal((await log.boundingBox())?.y, place, `the log of a ${json.status} job moved`);
   }
   // The last one failed before it measured anything.
-  await page.getByText("The job ended before it measured any. Correct what the message names").waitFor();
+  await page
+    .getByText("The job ended before it measured any. Correct what the message names")
+    .waitFor();
   assert.equal(await page.getByText("not measured").count(), 0);
   await page.unroute(`**/v1/jobs/${id}`);
 }
