@@ -41,7 +41,12 @@ export function registerUnfinishedJobs(
 }
 
 /** A rate is known only of a series that began before its first failure. */
-const commonReasons: readonly ErrorCode[] = ["out_of_memory", "worker_crashed", "worker_killed"];
+const commonReasons: readonly ErrorCode[] = [
+  "out_of_disk",
+  "out_of_memory",
+  "worker_crashed",
+  "worker_killed",
+];
 
 /** Counts each pod of a worker that fails from now on, also where the job goes on in another. */
 export function registerWorkerFailures(
