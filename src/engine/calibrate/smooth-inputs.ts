@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { addRows } from "./add-rows.ts";
 import { observeActivations, type Observed, type ObserveOptions } from "./observe-activations.ts";
+import { usedRows } from "../evaluate/used-rows.ts";
 import { at } from "../onnx/at.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import type { SmoothedInput } from "../quantize/formats/smoothed-input.ts";
@@ -48,7 +48,8 @@ export async function smoothInputs(
     ...options,
     visit: (tensor, mask) => {
       const found = channels.get(tensor.name);
-      if (found !== undefined) addRows(found, tensor, found.largest.length, mask);
+      if (found === undefined) return;
+      for (const rows of usedRows(tensor, found.largest.length, mask)) found.add(rows);
     },
   });
   for (const [name, { largest }] of channels) {

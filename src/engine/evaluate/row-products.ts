@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { alignedBytes } from "./aligned-bytes.ts";
 import type { SummedRows } from "./session-protocol.ts";
-import { type TensorData, tensorNumbers } from "./tensor-data.ts";
+import type { TensorData } from "./tensor-data.ts";
+import { usedRows } from "./used-rows.ts";
 import { at } from "../onnx/at.ts";
 
 /** Most columns whose products with as many others are summed up in one call. */
@@ -43,18 +44,11 @@ export class RowProducts {
   /** @param mask says which rows count, where it has as many as the tensor */
   async add(tensor: TensorData, mask: Uint8Array | undefined): Promise<void> {
     const { columns } = this.#summed;
-    if (tensor.shape.at(-1) !== columns) {
-      const shape = `[${tensor.shape.join()}]`;
-      throw new TypeError(`"${tensor.name}" has shape ${shape} and is to have rows of ${columns}`);
-    }
-    const numbers = tensorNumbers(tensor);
-    const values = numbers instanceof Float32Array ? numbers : Float32Array.from(numbers, Number);
-    const rows = values.length / columns;
-    const isMasked = mask?.length === rows;
-    for (let row = 0; row < rows; row++) {
-      if (isMasked && mask[row] === 0) continue;
-      this.#gather(values, row * columns);
-      if (this.#gathered === gatheredRows) await this.#flush();
+    for (const rows of usedRows(tensor, columns, mask)) {
+      for (let start = 0; start < rows.length; start += columns) {
+        this.#gather(rows, start);
+        if (this.#gathered === gatheredRows) await this.#flush();
+      }
     }
   }
 

@@ -1,12 +1,15 @@
-import { tensorNumbers, type TensorData } from "../evaluate/tensor-data.ts";
+import { tensorNumbers, type TensorData } from "./tensor-data.ts";
 
-/** Adds up the rows of a tensor but those of padding: they are like no others, and of no use. */
-export function addRows(
-  sums: { readonly add: (rows: Float32Array) => void },
+/**
+ * The rows of a tensor but those of padding, which are like no others and of no use: runs of rows,
+ * one after the other.
+ * @param mask says which rows count, where it has as many as the tensor
+ */
+export function* usedRows(
   tensor: TensorData,
   columns: number,
   mask: Uint8Array | undefined,
-): void {
+): Generator<Float32Array> {
   if (tensor.shape.at(-1) !== columns) {
     const shape = `[${tensor.shape.join()}]`;
     throw new TypeError(`"${tensor.name}" has shape ${shape} and is to have rows of ${columns}`);
@@ -14,13 +17,13 @@ export function addRows(
   const numbers = tensorNumbers(tensor);
   const floats = numbers instanceof Float32Array ? numbers : Float32Array.from(numbers, Number);
   if (mask?.length !== floats.length / columns) {
-    sums.add(floats);
+    yield floats;
     return;
   }
   let start = 0;
   for (const [row, isUsed] of [...mask, 0].entries()) {
     if (isUsed === 1) continue;
-    if (row > start) sums.add(floats.subarray(start * columns, row * columns));
+    if (row > start) yield floats.subarray(start * columns, row * columns);
     start = row + 1;
   }
 }
