@@ -19,6 +19,8 @@ export class KnownCosts {
     const key = workKey(resource);
     const createdAt = resource.metadata.creationTimestamp;
     if ((this.#known.get(key)?.createdAt ?? "") > createdAt) return;
+    // A map has its keys in the order in which they were set first.
+    this.#known.delete(key);
     this.#known.set(key, { createdAt, costs });
     const [oldest] = this.#known.keys();
     if (oldest !== undefined && this.#known.size > maxKnown) this.#known.delete(oldest);

@@ -95,8 +95,8 @@ export function toCompressionJob(object: Stored<CompressionJobObject>): Compress
 }
 
 /**
- * What a cache keeps of a CompressionJob: all but the result, of which decisions need no more than
- * what the job takes, and of one that has ended no history either.
+ * What a cache keeps of a CompressionJob: all but the result, except for what the job takes, and of
+ * one that has ended no history either.
  */
 export function trimCompressionJob({
   status,
