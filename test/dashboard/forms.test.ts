@@ -13,6 +13,7 @@ import {
   openDashboard,
   signInByLink,
 } from "./open-dashboard.ts";
+import { until } from "../support/until.ts";
 import { writeProduct } from "./write-product.ts";
 
 const skip = chromiumMissing;
@@ -70,6 +71,9 @@ async function askBeforeLeaving(page: Page, { origin }: Dashboard): Promise<void
   await page.getByLabel("Minimum cosine").fill("0.5");
   await page.getByRole("link", { name: "Batches" }).click();
   await page.goBack();
+  // A key that is pressed while the question is open is lost.
+  await until("going back asked", () => asked.length === 2);
+  await page.waitForURL(`${origin}/new`);
   await page.keyboard.press("Control+k");
   await page.getByRole("dialog").getByRole("combobox").fill("Audit");
   await page.getByRole("option", { name: /^Audit/ }).click();
