@@ -37,7 +37,7 @@ test("lines are joined by single spaces, and other spaces stay", () => {
 });
 
 test("joining lines takes no longer for spaces than for other characters", () => {
-  const startedAt = performance.now();
+  const before = process.threadCpuUsage();
   joinLines(" ".repeat(1_000_000));
-  assert.ok(performance.now() - startedAt < 1000);
+  assert.ok(process.threadCpuUsage(before).user < 1_000_000);
 });
