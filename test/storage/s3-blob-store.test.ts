@@ -97,6 +97,20 @@ test("writeFile() stores a local file over failures of the server", { skip }, as
   assert.equal(sha256Of(await buffer(store.read(upload.sha256))), upload.sha256);
 });
 
+test("an upload is stored though the answer to its last request is lost", { skip }, async (t) => {
+  const { store, faults, requests } = await makeFaultyStore(t);
+  let lost = 0;
+  const loseCompletion: (typeof faults)[number] = (request, response) => {
+    const isCompletion = request.method === "POST" && request.url?.includes("uploadId=") === true;
+    if (!isCompletion || lost++ > 0) return false;
+    return cutAfter(0)(request, response);
+  };
+  faults.push(...Array.from({ length: 50 }, () => loseCompletion));
+  await store.receive(upload, stream(content));
+  assert.equal(lost, 2, requests.join("\n"));
+  assert.equal(sha256Of(await buffer(store.read(upload.sha256))), upload.sha256);
+});
+
 test("a server that stays away is named, and what arrived is kept", { skip }, async (t) => {
   const { store, faults } = await makeFaultyStore(t);
   await assert.rejects(store.receive(upload, cutStream(content.subarray(0, kept))));

@@ -1,7 +1,7 @@
 import { readAnswerHeader } from "../request-source.ts";
-import { blobPrefix, readEtag } from "./objects.ts";
+import { blobPrefix, findObject, readEtag } from "./objects.ts";
 import { readXmlElements, readXmlText } from "../read-xml-text.ts";
-import { encodeKey, isUnavailable, type S3Client } from "./s3-client.ts";
+import { encodeKey, isUnavailable, type S3Client, S3Error } from "./s3-client.ts";
 
 const copiesAtOnce = 8;
 
@@ -35,7 +35,12 @@ export async function assembleObject(
     const etags = await sendParts(client, { key, uploadId }, assembly);
     await completeUpload(client, { key, uploadId }, etags);
   } catch (error) {
-    if (!isUnavailable(error)) await abortUpload(client, { key, uploadId });
+    if (isUnavailable(error)) throw error;
+    // Where the answer to the request that joined the parts was lost, its repetition finds none.
+    if (isMissing(error) && (await findObject(client, key)) !== undefined) return;
+    await abortUpload(client, { key, uploadId }).catch((cause: unknown) => {
+      if (!isMissing(cause)) throw cause;
+    });
     throw error;
   }
 }
@@ -43,6 +48,10 @@ export async function assembleObject(
 interface MultipartUpload {
   readonly key: string;
   readonly uploadId: string;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof S3Error && error.status === 404;
 }
 
 async function sendParts(
