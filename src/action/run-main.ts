@@ -63,6 +63,7 @@ async function publishResults(step: Step, result: CompressionResult): Promise<vo
   logResults(report);
   const folder = await writeReport(report, verdict, environment);
   await completeCheckRun(step, result, verdict);
+  core.saveState("reported", "true");
   if (inputs.wait) await writeComment(step, report, verdict);
   if (inputs.download) await writeArtifacts(step, result, path.join(folder, "artifacts"));
   setFailure(report, verdict);

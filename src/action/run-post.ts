@@ -19,14 +19,18 @@ type KilledStep = Pick<Step, "inputs" | "run" | "identity" | "dispatcher">;
 
 /** Cleans up after a step that was killed: cancels its batches and completes its check run. */
 export async function runPost({ environment, context, dispatcher }: StepProcess): Promise<void> {
-  if (core.getState("submitted") === "" || core.getState("finished") !== "") return;
+  const isRunning = core.getState("submitted") !== "" && core.getState("finished") === "";
+  const isReporting = core.getState("checkRun") !== "" && core.getState("reported") === "";
+  if (!isRunning && !isReporting) return;
   const inputs = readInputs(environment);
   const run = readWorkflowRun(context, environment);
   const credentials = resolveCredentials(inputs, run, environment);
-  if (credentials === undefined) return;
   const step = { inputs, run, identity: stepIdentity(run, inputs), dispatcher };
-  await cancelStepBatches(step, credentials);
-  await cancelCheckRun(step);
+  try {
+    if (isRunning && credentials !== undefined) await cancelStepBatches(step, credentials);
+  } finally {
+    if (isReporting) await cancelCheckRun(step);
+  }
 }
 
 /** Finds the batches by their labels: the step may have been killed before it knew their ids. */

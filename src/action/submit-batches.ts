@@ -4,6 +4,7 @@ import type { ServiceClient } from "./service-client.ts";
 import { digest, type StepIdentity } from "./workflow-run.ts";
 import { ProblemError } from "../client/problem-error.ts";
 import { type Batch, type BatchRequest, groupByTargets } from "../contract/jobs/batch.ts";
+import { comparesWithBaseline } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import type { JobQuery } from "../contract/jobs/page.ts";
 import type { ModelReference } from "../contract/models/model.ts";
@@ -140,8 +141,14 @@ function findFormerJob(
       job.target === target &&
       job.model.name === name &&
       job.model.source === redactSource(source) &&
-      job.model.sha256 === sha256,
+      job.model.sha256 === sha256 &&
+      wasComparedWithBase(job),
   );
+}
+
+/** A job that was compared with another commit is again once the base has a result of its own. */
+function wasComparedWithBase({ gateLimits, baseline }: Job): boolean {
+  return !comparesWithBaseline(gateLimits) || baseline?.by === "baseSha";
 }
 
 /** Batches by their ids, as they are now. */

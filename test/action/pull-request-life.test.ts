@@ -147,6 +147,21 @@ const cases: Readonly<Record<string, (step: NamedStep) => Promise<void>>> = {
       for (const { log } of [other, pushed]) assert.doesNotMatch(log, /passed in an earlier run/);
     },
 
+  "what was compared with an older commit is compared again once its base has a result": async ({
+    run,
+  }) => {
+    const given = { gates, recipe: larger, "job-checks": "none" };
+    await run(given, toBase(commits.base));
+    const propose = async (id: string) => {
+      const event = pullRequest({ base: movedBase });
+      return (await run(given, { event, environment: { GITHUB_RUN_ID: id } })).log;
+    };
+    await propose("10");
+    await run(given, toBase(movedBase));
+    assert.doesNotMatch(await propose("11"), /passed in an earlier run/);
+    assert.match(await propose("12"), /passed in an earlier run/);
+  },
+
   "what had no baseline is compared once there is one, when its run is repeated": async ({
     run,
   }) => {

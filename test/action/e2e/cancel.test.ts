@@ -9,6 +9,7 @@ import type { Job } from "../../../src/contract/jobs/job.ts";
 import { actMissing } from "../../support/cluster/cluster-missing.ts";
 import { realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
+import { until } from "../../support/until.ts";
 import { startGitHub } from "../support/github-double.ts";
 import { prepareRunner } from "../support/runner.ts";
 import { startServiceRelay } from "../support/service-relay.ts";
@@ -114,6 +115,24 @@ test("a batch whose step was killed before it heard of it is cancelled too", asy
   assert.deepEqual(
     (await endedJobs(service)).map(({ status }) => status),
     ["Cancelled", "Cancelled"],
+  );
+});
+
+test("a step that is killed while it uploads leaves no check run in progress", async (t) => {
+  const { service, gitHub, runner, inputs } = await prepare(t);
+  const relay = await startServiceRelay(t, service.baseUrl, {
+    isLost: (method, url) => method === "PUT" && url.startsWith("/v1/models/"),
+  });
+  const step = await runner.start({ ...inputs, "service-url": relay.baseUrl });
+  await until("the step has a check run", () => gitHub.checkRuns().length === 1);
+  await relay.lost;
+  step.kill("SIGKILL");
+  const { state } = await step.ended;
+  const post = await (await runner.startPost(state, inputs)).ended;
+  assert.equal(post.code, 0, post.log);
+  assert.deepEqual(
+    gitHub.checkRuns().map(({ status, conclusion }) => [status, conclusion]),
+    [["completed", "cancelled"]],
   );
 });
 
