@@ -61,7 +61,9 @@ function isConsistentJobId({ name, labels }: IdentifiedResource["metadata"], id:
   if (name === id) return true;
   const batch = labels?.[resourceLabels.batchId];
   const child = parseBatchChildName(name);
-  return isId("batch", batch) && child !== undefined && batchJobId(batch, child.index) === id;
+  if (!isId("batch", batch) || child === undefined) return false;
+  const isOfBatch = labels?.[resourceLabels.batch] === labelValue(child.batch);
+  return isOfBatch && batchJobId(batch, child.index) === id;
 }
 
 function deriveId(

@@ -27,7 +27,11 @@ test("resolveJobId() takes the label of a resource that is named by its id", () 
 test("resolveJobId() takes the label of a batch's child", () => {
   const batch = newId("batch", new Date());
   const id = batchJobId(batch, 17);
-  const labels = { [resourceLabels.batchId]: batch, [resourceLabels.jobId]: id };
+  const labels = {
+    [resourceLabels.batch]: "nightly",
+    [resourceLabels.batchId]: batch,
+    [resourceLabels.jobId]: id,
+  };
   assert.equal(resolveJobId(resource("nightly-0017", labels)), id);
 });
 
@@ -42,14 +46,15 @@ test("resolveJobId() gives a copy that carries its original's label along an id 
   const id = newId("job", new Date());
   const batch = newId("batch", new Date());
   const childLabels = {
+    [resourceLabels.batch]: "nightly",
     [resourceLabels.batchId]: batch,
     [resourceLabels.jobId]: batchJobId(batch, 17),
   };
   assert.notEqual(resolveJobId(resource("copy", { [resourceLabels.jobId]: id })), id);
-  assert.notEqual(
-    resolveJobId(resource("nightly-0018", childLabels)),
-    childLabels[resourceLabels.jobId],
-  );
+  for (const name of ["nightly-0018", "rerun-0017"]) {
+    const derived = resolveJobId(resource(name, childLabels));
+    assert.notEqual(derived, childLabels[resourceLabels.jobId], name);
+  }
 });
 
 test("resolveJobId() does not take a label that is not an id", () => {

@@ -63,7 +63,7 @@ async function reconcileBatchResource(
   // First: only a batch whose status says that it was suspended resumes its jobs.
   const writeWait = await patchBatchStatus(reconciliation, status);
   await writeChildren(reconciliation, decision);
-  const waits = [writeWait, await deleteExpiredBatch(reconciliation)].filter(
+  const waits = [writeWait, await deleteExpiredBatch(reconciliation, observed)].filter(
     (wait) => wait !== undefined,
   );
   return waits.length > 0 ? { requeueAfterMs: Math.min(...waits) } : undefined;

@@ -6,6 +6,7 @@ import {
   jobStateCodes,
 } from "../../../src/contract/custom-resources/batch-resource.ts";
 import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
+import { recordFinalizer } from "../../../src/contract/custom-resources/resource-labels.ts";
 import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import type { Clock } from "../../../src/controller-runtime/clock.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
@@ -89,7 +90,7 @@ export interface ChildPatch {
 }
 
 interface ExpiringBatch {
-  readonly client: KubernetesClient;
+  readonly client: Pick<KubernetesClient, "delete">;
   readonly batch: Stored<BatchObject>;
   readonly clock: Clock;
   /** Of batches without one of their own; undefined where they stay for good. */
@@ -97,21 +98,26 @@ interface ExpiringBatch {
 }
 
 /**
- * `spec.ttlSecondsAfterFinished`: deletes the batch so long after its end. Where it is too early,
- * the milliseconds until then.
+ * `spec.ttlSecondsAfterFinished`: deletes the batch so long after its end, and no sooner than the
+ * service has recorded its jobs, which are deleted with it. Where it is too early, the milliseconds
+ * until then.
  */
-export async function deleteExpiredBatch({
-  client,
-  batch,
-  clock,
-  resourceTtlSeconds,
-}: ExpiringBatch): Promise<number | undefined> {
+export async function deleteExpiredBatch(
+  { client, batch, clock, resourceTtlSeconds }: ExpiringBatch,
+  { children }: Pick<ObservedBatchState, "children">,
+): Promise<number | undefined> {
   const { ttlSecondsAfterFinished: ttlSeconds = resourceTtlSeconds } = batch.spec;
   const { finishedAt } = batch.status ?? {};
   if (ttlSeconds === undefined || finishedAt === undefined) return undefined;
   const waitMs = Date.parse(finishedAt) + ttlSeconds * 1_000 - clock.date().getTime();
   if (waitMs > 0) return waitMs;
+  if ([...children.values()].some(isUnrecorded)) return undefined;
   const { name, uid } = batch.metadata;
   await client.delete(batches, name, { propagationPolicy: "Background", uid });
   return undefined;
+}
+
+function isUnrecorded({ metadata, status }: Stored<CompressionJobObject>): boolean {
+  const isAwaited = metadata.finalizers?.includes(recordFinalizer) ?? false;
+  return isAwaited && status?.report?.recorded !== true;
 }

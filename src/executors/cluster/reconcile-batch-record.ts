@@ -7,7 +7,9 @@ import {
   restoreUploads,
 } from "./records-from-resources.ts";
 import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
+import { jobStateCodes } from "../../contract/custom-resources/batch-resource.ts";
 import { batchJobId } from "../../contract/id.ts";
+import type { Batch } from "../../contract/jobs/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { describeBatchExcess } from "../../contract/jobs/jobs-size.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
@@ -104,21 +106,33 @@ async function syncBatchCancellation(
   { record: { project, batch }, resource }: { record: ClusterBatch; resource: Stored<BatchObject> },
   run: ReconcileRun,
 ): Promise<void> {
-  if (isTerminal(batch.status)) return;
+  if (isTerminal(batch.status) || hasEnded(resource)) return;
   const { metadata, spec } = resource;
   const isResourceCancelled = spec.cancel || metadata.deletionTimestamp !== undefined;
   if (isResourceCancelled && batch.status !== "Cancelling") {
     await context.records.batches.cancel(project, batch.id);
   }
-  if (isResourceCancelled || batch.status !== "Cancelling" || hasEnded(resource)) return;
-  const hasFailedFast = batch.failFast && batch.counts.Failed > 0;
-  if (hasFailedFast) return;
+  if (isResourceCancelled || batch.status !== "Cancelling") return;
+  if (batch.failFast && isFailureKnown(context, batch, resource)) return;
   run.expectWrite(
     context.batches,
     await context.client
       .inNamespace(metadata.namespace)
       .patch(batches, metadata.name, { spec: { cancel: true } }),
   );
+}
+
+/** Whether the operator sees that a job failed: one that lacks an upload may have no resource yet. */
+function isFailureKnown(
+  { jobs }: SyncContext,
+  batch: Batch,
+  resource: Stored<BatchObject>,
+): boolean {
+  if (resource.status?.marks?.includes(jobStateCodes.failed)) return true;
+  const namespace = requireNamespace(resource);
+  return batch.jobs.some(({ id, status }) => {
+    return status === "Failed" && findInNamespace(jobs, id, namespace) !== undefined;
+  });
 }
 
 /** Ends the jobs without a resource, when none will be created. */

@@ -7,7 +7,13 @@ import {
 import type { Job } from "../../contract/jobs/job.ts";
 import { describeBatchExcess } from "../../contract/jobs/jobs-size.ts";
 import { isTerminal, leadsTo } from "../../contract/jobs/status.ts";
-import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";
+import {
+  type BatchObject,
+  batches,
+  type CompressionJobObject,
+  compressionJobs,
+} from "../../resources/custom-resources.ts";
+import { ignoreNotFound } from "../../kubernetes/kubernetes-error.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob, ObservedEvent } from "../../records/jobs/cluster-records.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
@@ -117,13 +123,27 @@ async function createJobRecord(
 
 /** Whether a batch in the resource's namespace is not recorded yet. One that is refused never is. */
 async function isBatchAwaited(
-  { batches, records }: SyncContext,
+  context: SyncContext,
   resource: Resource,
   batchId: string,
 ): Promise<boolean> {
-  const batch = findInNamespace(batches, batchId, requireNamespace(resource));
+  const known = findInNamespace(context.batches, batchId, requireNamespace(resource));
+  const batch = known ?? (await findOwningBatch(context, resource));
   if (batch === undefined || describeBatchExcess(batch.spec) !== undefined) return false;
-  return (await records.batches.findStatus(batchId)) === undefined;
+  return (await context.records.batches.findStatus(batchId)) === undefined;
+}
+
+/** The batch that created the resource: the watch of batches may be behind that of jobs. */
+async function findOwningBatch(
+  { client }: SyncContext,
+  { metadata }: Resource,
+): Promise<Stored<BatchObject> | undefined> {
+  const owners = metadata.ownerReferences ?? [];
+  const owner = owners.find(({ kind, controller }) => controller && kind === batches.kind);
+  if (owner === undefined) return undefined;
+  const found = client.inNamespace(metadata.namespace).get(batches, owner.name);
+  const batch = await ignoreNotFound(found);
+  return batch?.metadata.uid === owner.uid ? batch : undefined;
 }
 
 /**
@@ -137,12 +157,14 @@ async function syncJobCancellation(
   const { job } = record;
   const { metadata, spec } = resource;
   const isRecordCancelled = job.status === "Cancelling" || job.status === "Cancelled";
-  const isResourceCancelled = spec.cancel || metadata.deletionTimestamp !== undefined;
+  const { status } = resourceStatus(resource);
+  const isCancelAsked = spec.cancel || metadata.deletionTimestamp !== undefined;
+  // A job that has ended by itself is not cancelled where its record is behind.
+  const isResourceCancelled = isCancelAsked && status !== "Completed" && status !== "Failed";
   if (isResourceCancelled && !isRecordCancelled && !isTerminal(job.status)) {
     return context.records.cluster.recordEvents(job.id, [{ type: "cancel" }]);
   }
-  const mustCancelResource =
-    isRecordCancelled && !isResourceCancelled && !isTerminal(resourceStatus(resource).status);
+  const mustCancelResource = isRecordCancelled && !isResourceCancelled && !isTerminal(status);
   if (!mustCancelResource || (await isBatchCancelled(context, job, record.resource.namespace)))
     return job;
   run.expectWrite(

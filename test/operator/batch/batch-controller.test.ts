@@ -431,7 +431,7 @@ test(
     const spec = makeSpec({ models: 1, targets: ["cpu"], ttlSecondsAfterFinished: 1 });
     await client.create(batchType, { metadata: { name: "short" }, spec });
     await untilSeen(compressionJobs, (all) => (all.length === 1 ? all : undefined));
-    await playJob(client, "short-0000", { status: "Completed" });
+    await playJob(client, "short-0000", { status: "Completed", report: { recorded: true } });
     await untilSeen(batches, (all) => (all.length === 0 && events.length > 0 ? true : undefined));
     await untilSeen(compressionJobs, ([job]) => job?.metadata.deletionTimestamp);
     await removeFinalizers(client, "short-0000");
@@ -446,7 +446,7 @@ test("a batch without a time to live has the operator's", { skip }, async () => 
   const spec = makeSpec({ models: 1, targets: ["cpu"] });
   await client.create(batchType, { metadata: { name: "plain" }, spec });
   await untilSeen(operator.compressionJobs, (all) => (all.length === 1 ? all : undefined));
-  await playJob(client, "plain-0000", { status: "Completed" });
+  await playJob(client, "plain-0000", { status: "Completed", report: { recorded: true } });
   await untilSeen(operator.batches, (all) => (all.length === 0 ? true : undefined));
 });
 

@@ -2,9 +2,14 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
-import { decideBatch } from "../../../operator/controllers/batch/decide-batch.ts";
+import {
+  decideBatch,
+  deleteExpiredBatch,
+} from "../../../operator/controllers/batch/decide-batch.ts";
 import { batchResourceStatus } from "../../../src/contract/custom-resources/batch-resource.ts";
+import { recordFinalizer } from "../../../src/contract/custom-resources/resource-labels.ts";
 import { isTerminal } from "../../../src/contract/jobs/status.ts";
+import { systemClock } from "../../../src/controller-runtime/clock.ts";
 import { makeBatch } from "./make-batch.ts";
 import { type Happening, isUnfinished, SimulatedBatch } from "./simulate-batch.ts";
 
@@ -273,4 +278,30 @@ test("a batch that nothing happens to is written once", () => {
   const { status } = simulated.batch;
   assert.deepEqual(decideBatch(simulated.observedState()).status, status);
   assert.deepEqual([status?.status, status?.finished, status?.marks], ["Pending", "0/4", "mmmm"]);
+});
+
+test("a batch is kept after its time to live until the service has recorded its jobs", async () => {
+  const finishedAt = "2026-03-01T01:00:00Z";
+  const simulated = new SimulatedBatch(makeBatch({ models: 1, ttlSecondsAfterFinished: 60 }));
+  letJobsEnd(simulated);
+  const { batch, children } = simulated.observedState();
+  const deleted: string[] = [];
+  const status = "Completed" as const;
+  const expiring = {
+    batch: { ...batch, status: { ...batch.status, status, finishedAt } },
+    client: { delete: async (_: unknown, name: string) => void deleted.push(name) },
+    clock: { ...systemClock, date: () => new Date("2026-03-01T01:01:00Z") },
+  };
+  const withReport = (recorded: boolean) => ({
+    children: new Map(
+      [...children].map(([index, child]) => {
+        const metadata = { ...child.metadata, finalizers: [recordFinalizer] };
+        return [index, { ...child, metadata, status: { status, report: { recorded } } }];
+      }),
+    ),
+  });
+  assert.equal(await deleteExpiredBatch(expiring, withReport(false)), undefined);
+  assert.deepEqual(deleted, []);
+  await deleteExpiredBatch(expiring, withReport(true));
+  assert.deepEqual(deleted, ["nightly"]);
 });

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { recordFinalizer } from "../../../src/contract/custom-resources/resource-labels.ts";
+import type { JobStatus } from "../../../src/contract/jobs/status.ts";
+import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
+import { resolveBatchId, resolveJobId } from "../../../src/resources/job-identity.ts";
+import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
+import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
+import { until } from "../../support/until.ts";
+import { type ClusterService, startClusterService } from "./cluster-service.ts";
+import { logged, playPod } from "./played-pod.ts";
+
+const options = { skip: clusterMissing };
+const model = { source: "https://models.example/detector.onnx" };
+
+function untilJob({ client }: ClusterService, id: string, status: JobStatus) {
+  return until(`job "${id}" is ${status}`, async () => {
+    const found = await client.call("getJob", { params: { id } }).catch(() => undefined);
+    return found?.status === status && found;
+  });
+}
+
+test("a resource that is deleted after its job failed leaves the failure", options, async (t) => {
+  const service = await startClusterService(t, await createTestNamespace());
+  const { api } = service;
+  const made = await api.create(compressionJobs, {
+    metadata: { name: "failed", finalizers: [recordFinalizer] },
+    spec: { kind: "compress", model, target: "cpu", dryRun: false, cancel: false, suspend: false },
+  });
+  const id = resolveJobId(made);
+  await untilJob(service, id, "Pending");
+  const pod = await playPod(service, id);
+  await pod.report({ type: "status", status: "Sharding" }, logged("one"));
+  const error = { code: "out_of_memory", message: "The worker ran out of memory" } as const;
+  const status = { status: "Failed" as const, error };
+  await api.patch(compressionJobs, "failed", { status }, { subresource: "status" });
+  await api.delete(compressionJobs, "failed", { propagationPolicy: "Background" });
+  assert.equal((await pod.report(logged("two"))).cancelled, false);
+  await pod.end(137);
+  const { error: recorded } = await untilJob(service, id, "Failed");
+  assert.deepEqual(recorded, error);
+});
+
+test("a Batch that fails fast for want of an upload is cancelled", options, async (t) => {
+  const service = await startClusterService(t, await createTestNamespace());
+  const missing = { source: `upload:sha256:${"0".repeat(64)}`, name: "missing" };
+  const made = await service.api.create(batches, {
+    metadata: { name: "lacking" },
+    spec: {
+      models: [model, missing],
+      targets: ["cpu"],
+      kind: "compress",
+      dryRun: false,
+      parallelism: 1,
+      failFast: true,
+      cancel: false,
+      suspend: false,
+    },
+  });
+  await until("the operator is asked", async () => {
+    return (await service.api.get(batches, "lacking")).spec.cancel;
+  });
+  const { jobs } = await service.client.call("getBatch", { params: { id: resolveBatchId(made) } });
+  assert.equal(jobs[1]?.status, "Failed");
+});
