@@ -2,6 +2,7 @@ import { ServiceError } from "../../contract/errors.ts";
 
 const diskFull = "53100";
 const textTooLong = "54000";
+const characterNotInRepertoire = "22021";
 /**
  * Starts of codes that mean: try again soon. The server is being started, stopped or out of
  * connections, or is the standby of another one; a lock was not to be had; the connection was lost
@@ -22,6 +23,10 @@ export function translatePostgresError(error: unknown): unknown {
   if (code === textTooLong) {
     const message = "PostgreSQL finds texts by 2,600 bytes at most: a source or name has more";
     return new ServiceError("payload_too_large", message, { cause: error });
+  }
+  if (code === characterNotInRepertoire) {
+    const message = "A text has the character U+0000, which PostgreSQL does not store";
+    return new ServiceError("malformed_request", message, { cause: error });
   }
   const isTransient =
     code === undefined
