@@ -15,6 +15,7 @@ import { createCandidateRunner } from "../engine/candidate-runner.ts";
 import { compressModel } from "../engine/compress-model.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
+import { languageFiles } from "../engine/language/language-files.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { writeRunnableOriginal } from "../engine/language/runnable-original.ts";
 import { explainUntimed } from "../engine/quantize/dialects.ts";
@@ -41,6 +42,8 @@ interface Output {
  */
 export async function compressFile(args: readonly string[], output: Output): Promise<void> {
   const { modelPath, folder, dataPath, recipe, target } = await readArguments(args);
+  // What its result needs beside the model is there, or no work is begun.
+  if (isCheckpoint(modelPath)) await languageFiles(modelPath);
   const existed = await checkFolder(folder);
   await mkdir(folder, { recursive: true });
   const scratch = await mkdtemp(path.join(folder, ".compress-"));

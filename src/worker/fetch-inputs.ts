@@ -4,6 +4,8 @@ import { type ErrorCode, ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { Assignment } from "../contract/jobs/worker.ts";
+import { languageFiles } from "../engine/language/language-files.ts";
+import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { findKeptRanges } from "../engine/quantize/tasks/partition.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import { type FetchLimits, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
@@ -80,6 +82,8 @@ export async function fetchInputs(
   for (const { path: name, bytes, sha256 } of fetched.external) {
     stage.log(`External data ${name}: ${formatBytes(bytes)}, SHA-256 ${sha256}`);
   }
+  // What its result needs beside the model is there, or no work is begun.
+  if (isCheckpoint(fetched.path)) await languageFiles(fetched.path);
   const dataPath =
     sources.evaluation && (await fetchData("evaluation", sources.evaluation, fetching));
   const isShared = sources.calibration === sources.evaluation;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -46,6 +46,22 @@ test("a folder becomes one that runs, with an archive of it", async (t) => {
   const codes = telemetry.warnings?.map(({ code }) => code);
   assert.ok(codes?.includes("text_not_tokenized"), String(codes));
   assert.deepEqual((await readdir(folder)).includes("tokenizer.json"), true);
+});
+
+test("a folder without a tokenizer is refused before any work, also by a dry run", async (t) => {
+  const folder = await makeCheckpointFolder(t, "llama3");
+  await rm(path.join(folder, "tokenizer.json"));
+  const source = `${pathToFileURL(folder).href}/`;
+  for (const dryRun of [true, false]) {
+    const job = { target: contrib, recipe: int4, dryRun };
+    const { service, start } = await makeJob(t, source, job);
+    assert.equal(await exitCode(start()), workerExit.failed);
+    const result = service.events.at(-1);
+    assert(result?.type === "result");
+    assert.equal(result.error?.message, "The folder has no tokenizer.json");
+    const { statuses } = summarizeEvents(service.events);
+    assert.ok(!statuses.includes("Optimizing"), statuses.join());
+  }
 });
 
 test("a checkpoint is compared on the built-in text, or on the caller's", async (t) => {

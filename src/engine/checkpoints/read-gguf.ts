@@ -99,13 +99,21 @@ function parseHeader(file: string, bytes: Buffer, size: number): Gguf {
     }
     metadata.set(key, reader.value(reader.uint32()));
   }
-  const entries = Array.from({ length: tensorCount }, () => readEntry(file, reader));
+  const entries = new Map<string, TensorEntry>();
+  for (let index = 0; index < tensorCount; index++) {
+    const entry = readEntry(file, reader);
+    if (entries.has(entry.name)) throw invalidFileError(file, entry.name, "it is there twice");
+    entries.set(entry.name, entry);
+  }
   const alignment = metadata.get("general.alignment") ?? 32;
   if (typeof alignment !== "number" || !(alignment >= 1) || alignment % 8 !== 0) {
     throw invalidFileError(file, undefined, "general.alignment is no multiple of 8");
   }
   const start = Math.ceil(reader.position / alignment) * alignment;
-  return { metadata, tensors: placeTensors(file, entries, { start, alignment, size }) };
+  return {
+    metadata,
+    tensors: placeTensors(file, [...entries.values()], { start, alignment, size }),
+  };
 }
 
 type TensorEntry = Omit<CheckpointTensor, "path"> & { readonly bytes: number };

@@ -1,6 +1,9 @@
 import type { CheckpointTensor } from "../checkpoints/checkpoint-tensor.ts";
 import type { RotaryFacts } from "../checkpoints/rotary-cache.ts";
 
+/** Most layers of a model: they are counted before a tensor is looked for. */
+export const maxLayers = 4096;
+
 /** All that says which function a decoder's weights are: what a graph is written from. */
 export interface DecoderFacts {
   /** `model.type` of genai_config.json, by which ONNX Runtime GenAI chooses how to run it. */

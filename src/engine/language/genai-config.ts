@@ -2,11 +2,11 @@ import type { DecoderFacts, SpecialTokens } from "./decoder-facts.ts";
 
 /** How a model is sampled, as its `generation_config.json` says; missing fields are GenAI's own. */
 export interface Sampling {
-  readonly do_sample?: boolean | undefined;
-  readonly temperature?: number | undefined;
-  readonly top_k?: number | undefined;
-  readonly top_p?: number | undefined;
-  readonly repetition_penalty?: number | undefined;
+  readonly do_sample?: boolean | null | undefined;
+  readonly temperature?: number | null | undefined;
+  readonly top_k?: number | null | undefined;
+  readonly top_p?: number | null | undefined;
+  readonly repetition_penalty?: number | null | undefined;
 }
 
 /**

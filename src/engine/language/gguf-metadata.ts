@@ -70,10 +70,16 @@ export class MetadataReader {
     throw this.#invalid(key, "a number from 0 on", value);
   }
 
-  count(key: string): number {
+  count(key: string, most = 2 ** 31): number {
     const value = this.number(key);
-    if (Number.isInteger(value) && value >= 1 && value <= 2 ** 31) return value;
-    throw this.#invalid(key, "a whole number from 1 on", value);
+    if (Number.isInteger(value) && value >= 1 && value <= most) return value;
+    throw this.#invalid(key, `a whole number from 1 to ${most}`, value);
+  }
+
+  findFlag(key: string): boolean | undefined {
+    const value = this.#metadata.get(key);
+    if (value === undefined || typeof value === "boolean") return value;
+    throw this.#invalid(key, "a boolean", value);
   }
 
   list(key: string): readonly GgufValue[] {

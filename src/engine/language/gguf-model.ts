@@ -3,7 +3,7 @@ import { quoteName } from "../../contract/text/quote-name.ts";
 import { type CheckpointTensor } from "../checkpoints/checkpoint-tensor.ts";
 import { readGguf } from "../checkpoints/read-gguf.ts";
 import { type ArchitectureKey, MetadataReader, unsupportedError } from "./gguf-metadata.ts";
-import type { DecoderFacts, LanguageModel } from "./decoder-facts.ts";
+import { type DecoderFacts, type LanguageModel, maxLayers } from "./decoder-facts.ts";
 import { families, type Family } from "./families.ts";
 
 /** What differs between the GGUF files of families and their safetensors. */
@@ -86,6 +86,7 @@ function readFacts(
   isTied: boolean,
 ): DecoderFacts {
   const count = (key: ArchitectureKey) => reader.count(`${architecture}.${key}`);
+  const layers = reader.count(`${architecture}.block_count`, maxLayers);
   const [hiddenSize, heads] = [count("embedding_length"), count("attention.head_count")];
   const headSize = reader.find(`${architecture}.attention.key_length`) ?? hiddenSize / heads;
   const dimensions = reader.find(`${architecture}.rope.dimension_count`) ?? headSize;
@@ -95,7 +96,7 @@ function readFacts(
     vocabularySize: reader.list("tokenizer.ggml.tokens").length,
     hiddenSize,
     intermediateSize: count("feed_forward_length"),
-    layers: count("block_count"),
+    layers,
     heads,
     kvHeads: reader.find(`${architecture}.attention.head_count_kv`) ?? heads,
     headSize,
@@ -106,7 +107,7 @@ function readFacts(
     logitSoftcap: 0,
     rotary: { theta, dimensions, scaling: { kind: "none" } },
     localRotary: undefined,
-    windows: Array.from({ length: count("block_count") }, () => 0),
+    windows: Array.from({ length: layers }, () => 0),
     isTied,
     embeddingScale: 1,
   };

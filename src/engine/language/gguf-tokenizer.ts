@@ -1,25 +1,46 @@
 import type { SpecialTokens } from "./decoder-facts.ts";
 import type { MetadataReader } from "./gguf-metadata.ts";
 
+interface TokenizerKind {
+  /** How a text is cut before byte pairs are merged. */
+  readonly splits: readonly object[];
+  /** Whether a piece of text that is a word of the vocabulary is taken as it is. */
+  readonly ignoresMerges: boolean;
+  /** Whether texts begin with the token for that, where `add_bos_token` does not say so. */
+  readonly addsBos: boolean;
+}
+
 /**
- * Patterns by which a text is cut before byte pairs are merged, by `tokenizer.ggml.pre`: each is
- * that of the tokenizer.json which the name stands for.
+ * By `tokenizer.ggml.pre`: each is as the tokenizer.json which the name stands for, and as
+ * llama.cpp's `llama_vocab` has it.
  */
-const splits: Readonly<Record<string, readonly object[]>> = {
-  "gpt-2": [byteLevel(true)],
-  smollm: [{ type: "Digits", individual_digits: true }, byteLevel(true)],
-  "llama-bpe": [
-    splitBy(
-      String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
-    ),
-    byteLevel(false),
-  ],
-  qwen2: [
-    splitBy(
-      String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
-    ),
-    byteLevel(false),
-  ],
+const kinds: Readonly<Record<string, TokenizerKind>> = {
+  "gpt-2": { splits: [byteLevel(true)], ignoresMerges: false, addsBos: false },
+  smollm: {
+    splits: [{ type: "Digits", individual_digits: true }, byteLevel(true)],
+    ignoresMerges: false,
+    addsBos: false,
+  },
+  "llama-bpe": {
+    splits: [
+      splitBy(
+        String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+      ),
+      byteLevel(false),
+    ],
+    ignoresMerges: true,
+    addsBos: true,
+  },
+  qwen2: {
+    splits: [
+      splitBy(
+        String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+      ),
+      byteLevel(false),
+    ],
+    ignoresMerges: false,
+    addsBos: false,
+  },
 };
 
 function byteLevel(useRegex: boolean): object {
@@ -46,7 +67,8 @@ interface TokenizerFiles {
  */
 export function readGgufTokenizer(reader: MetadataReader): TokenizerFiles {
   reader.requireOneOf("tokenizer.ggml.model", ["gpt2"]);
-  const pre = reader.requireOneOf("tokenizer.ggml.pre", Object.keys(splits));
+  const kind = kinds[reader.requireOneOf("tokenizer.ggml.pre", Object.keys(kinds))];
+  if (kind === undefined) throw new TypeError("A tokenizer that is known has no facts");
   const words = reader.texts("tokenizer.ggml.tokens");
   const types = reader.list("tokenizer.ggml.token_type");
   const added = words.flatMap((content, id) =>
@@ -55,14 +77,18 @@ export function readGgufTokenizer(reader: MetadataReader): TokenizerFiles {
       : [],
   );
   const find = (name: string) => reader.find(`tokenizer.ggml.${name}_token_id`);
+  const bos = find("bos");
+  const isMarked = reader.findFlag("tokenizer.ggml.add_bos_token") ?? kind.addsBos;
+  const mark = isMarked && bos !== undefined ? words[bos] : undefined;
   const tokenizer = {
     version: "1.0",
     truncation: null,
     padding: null,
     added_tokens: added,
     normalizer: null,
-    pre_tokenizer: { type: "Sequence", pretokenizers: splits[pre] },
-    post_processor: byteLevel(true),
+    pre_tokenizer: { type: "Sequence", pretokenizers: kind.splits },
+    post_processor:
+      bos === undefined || mark === undefined ? byteLevel(true) : markBeginning(bos, mark),
     decoder: byteLevel(true),
     model: {
       type: "BPE",
@@ -72,17 +98,31 @@ export function readGgufTokenizer(reader: MetadataReader): TokenizerFiles {
       end_of_word_suffix: null,
       fuse_unk: false,
       byte_fallback: false,
-      ignore_merges: false,
+      ignore_merges: kind.ignoresMerges,
       vocab: Object.fromEntries(words.map((word, id) => [word, id])),
       merges: reader.texts("tokenizer.ggml.merges"),
     },
   };
   const tokens = {
-    bos: find("bos"),
-    eos: [find("eos")].filter((id) => id !== undefined),
+    bos,
+    // A message ends with a token of its own where a whole text ends with another one.
+    eos: [...new Set(["eos", "eot", "eom"].map(find).filter((id) => id !== undefined))],
     pad: find("padding"),
   };
   return { tokens, files: describeFiles(tokenizer, tokens, words, reader) };
+}
+
+/** Puts a token before a text, and before each of two that are joined. */
+function markBeginning(id: number, word: string): object {
+  const mark = (type: number) => ({ SpecialToken: { id: word, type_id: type } });
+  const text = (name: string, type: number) => ({ Sequence: { id: name, type_id: type } });
+  const template = {
+    type: "TemplateProcessing",
+    single: [mark(0), text("A", 0)],
+    pair: [mark(0), text("A", 0), mark(1), text("B", 1)],
+    special_tokens: { [word]: { id: word, ids: [id], tokens: [word] } },
+  };
+  return { type: "Sequence", processors: [byteLevel(true), template] };
 }
 
 function addedToken(id: number, content: string, special: boolean): object {

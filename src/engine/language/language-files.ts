@@ -61,11 +61,11 @@ const generation = z.object({
   bos_token_id: id,
   eos_token_id: z.union([z.int().min(0), z.array(z.int().min(0))]).nullish(),
   pad_token_id: id,
-  do_sample: z.boolean().optional(),
-  temperature: z.number().optional(),
-  top_k: z.int().optional(),
-  top_p: z.number().optional(),
-  repetition_penalty: z.number().optional(),
+  do_sample: z.boolean().nullish(),
+  temperature: z.number().nullish(),
+  top_k: z.int().nullish(),
+  top_p: z.number().nullish(),
+  repetition_penalty: z.number().nullish(),
 });
 
 /** What `generation_config.json` says, and config.json where it says nothing. */

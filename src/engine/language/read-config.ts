@@ -5,7 +5,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 import type { RotaryFacts, RotaryScaling } from "../checkpoints/rotary-cache.ts";
 import { fp8BlockSizes } from "./checkpoint-weights.ts";
-import type { DecoderFacts } from "./decoder-facts.ts";
+import { type DecoderFacts, maxLayers } from "./decoder-facts.ts";
 import { type Family, familyNames, findFamily } from "./families.ts";
 
 const count = z
@@ -35,7 +35,7 @@ const arithmetic = {
   model_type: z.string(),
   hidden_size: count,
   intermediate_size: count,
-  num_hidden_layers: count,
+  num_hidden_layers: count.max(maxLayers),
   num_attention_heads: count,
   num_key_value_heads: count.optional(),
   head_dim: count.nullish(),

@@ -155,6 +155,12 @@ const lies: readonly [what: string, parts: Parts, code: string, message: RegExp]
     /ends early: tensor "a": offset: it ends at byte/,
   ],
   [
+    "a tensor that is there twice",
+    { tensors: [{ name: "a" }, { name: "a", offset: 32 }], body: 64 },
+    "model_invalid",
+    /tensor "a": it is there twice/,
+  ],
+  [
     "metadata that is there twice",
     { entries: [textEntry("key", "a"), textEntry("key", "b")] },
     "model_invalid",

@@ -44,6 +44,12 @@ const refusals: readonly [what: string, family: string, fields: object, message:
     { sliding_window: undefined },
     /^config\.json: mistral needs the field sliding_window$/,
   ],
+  [
+    "a number of layers beyond all models",
+    "llama",
+    { num_hidden_layers: 2 ** 31 },
+    /^config\.json: num_hidden_layers: .*4096/,
+  ],
   ["biases of attention", "llama", { attention_bias: true }, /^config\.json: attention_bias: /],
   [
     "another activation",
@@ -70,6 +76,11 @@ const refusals: readonly [what: string, family: string, fields: object, message:
     /^config\.json: quantization_config\.quant_method: /,
   ],
 ];
+
+test("positions count as bytes, since rotary caches have a row for each", async (t) => {
+  const file = await copyOf(t, "llama", { max_position_embeddings: 2 ** 30 });
+  await assert.rejects(openOriginal(file, 1e9), { code: "model_too_large" });
+});
 
 for (const [what, family, fields, message] of refusals) {
   test(`${what} is refused by name`, async (t) => {

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Tokenizer } from "@huggingface/tokenizers";
+import type { GgufValue } from "../../../src/engine/checkpoints/read-gguf.ts";
+import { MetadataReader } from "../../../src/engine/language/gguf-metadata.ts";
+import { readGgufTokenizer } from "../../../src/engine/language/gguf-tokenizer.ts";
+
+/** No merges lead to the last word. */
+const words = ["<begin>", "<end>", "<eot>", "a", "b", "c", "ab", "abc"];
+
+function read(pre: string, entries: Readonly<Record<string, GgufValue>> = {}) {
+  const metadata = new Map<string, GgufValue>(
+    Object.entries({
+      model: "gpt2",
+      pre,
+      tokens: words,
+      token_type: [3, 3, 3, 1, 1, 1, 1, 1],
+      merges: ["a b"],
+      bos_token_id: 0,
+      eos_token_id: 1,
+      eot_token_id: 2,
+      ...entries,
+    }).map(([name, value]) => [`tokenizer.ggml.${name}`, value]),
+  );
+  const { tokens, files } = readGgufTokenizer(new MetadataReader("model.gguf", metadata));
+  const content = JSON.parse(files.get("tokenizer.json") ?? "");
+  const tokenizer = new Tokenizer(content, JSON.parse(files.get("tokenizer_config.json") ?? ""));
+  return { tokens, encode: (text: string) => tokenizer.encode(text).ids };
+}
+
+test("texts of Llama 3 begin with a token for that, and whole words are not merged", () => {
+  const { tokens, encode } = read("llama-bpe");
+  assert.deepEqual(encode("abc"), [0, 7]);
+  assert.deepEqual(tokens.eos, [1, 2]);
+});
+
+test("other texts are merged, and begin with a token only where the file says so", () => {
+  assert.deepEqual(read("gpt-2").encode("abc"), [6, 5]);
+  assert.deepEqual(read("gpt-2", { add_bos_token: true }).encode("abc"), [0, 6, 5]);
+  assert.deepEqual(read("llama-bpe", { add_bos_token: false }).encode("abc"), [7]);
+});
