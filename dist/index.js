@@ -56232,6 +56232,7 @@ async function publishResults(step, result) {
     logResults(report);
     const folder = await writeReport(report, verdict, environment);
     await completeCheckRun(step, result, verdict);
+    core/* saveState */.LZ("reported", "true");
     if (inputs.wait)
         await writeComment(step, report, verdict);
     if (inputs.download)
@@ -56287,16 +56288,22 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 
 
 async function runPost({ environment, context, dispatcher }) {
-    if (_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("submitted") === "" || _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("finished") !== "")
+    const isRunning = _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("submitted") !== "" && _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("finished") === "";
+    const isReporting = _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("checkRun") !== "" && _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("reported") === "";
+    if (!isRunning && !isReporting)
         return;
     const inputs = (0,_read_inputs_js__WEBPACK_IMPORTED_MODULE_3__/* .readInputs */ .K)(environment);
     const run = (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_6__/* .readWorkflowRun */ .hO)(context, environment);
     const credentials = (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .resolveCredentials */ .z)(inputs, run, environment);
-    if (credentials === undefined)
-        return;
     const step = { inputs, run, identity: (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_6__/* .stepIdentity */ .Xl)(run, inputs), dispatcher };
-    await cancelStepBatches(step, credentials);
-    await cancelCheckRun(step);
+    try {
+        if (isRunning && credentials !== undefined)
+            await cancelStepBatches(step, credentials);
+    }
+    finally {
+        if (isReporting)
+            await cancelCheckRun(step);
+    }
 }
 async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, credentials) {
     const serviceUrl = inputs["service-url"];
@@ -58324,7 +58331,9 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6793);
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8931);
 /* harmony import */ var _contract_jobs_batch_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(810);
-/* harmony import */ var _contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(3662);
+/* harmony import */ var _contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9517);
+/* harmony import */ var _contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3662);
+
 
 
 
@@ -58394,8 +58403,12 @@ function findFormerJob(jobs, model, target) {
         return undefined;
     return jobs.find((job) => job.target === target &&
         job.model.name === name &&
-        job.model.source === (0,_contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_4__/* .redactSource */ .b)(source) &&
-        job.model.sha256 === sha256);
+        job.model.source === (0,_contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__/* .redactSource */ .b)(source) &&
+        job.model.sha256 === sha256 &&
+        wasComparedWithBase(job));
+}
+function wasComparedWithBase({ gateLimits, baseline }) {
+    return !(0,_contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__/* .comparesWithBaseline */ .Am)(gateLimits) || baseline?.by === "baseSha";
 }
 async function getBatches(client, ids, signal) {
     return Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
@@ -59844,10 +59857,10 @@ function leastTop1({ accuracy }) {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   A8: () => (/* binding */ gateLimits),
+/* harmony export */   Am: () => (/* binding */ comparesWithBaseline),
 /* harmony export */   x6: () => (/* binding */ hasFailedGate),
 /* harmony export */   xp: () => (/* binding */ gateResult)
 /* harmony export */ });
-/* unused harmony export comparesWithBaseline */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
 /* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1820);
 
@@ -59908,7 +59921,7 @@ function hasFailedGate(gates) {
     return gates.some(({ level, passed }) => level === "fail" && !passed);
 }
 function comparesWithBaseline(limits = {}) {
-    return gateName.options.some((gate) => "change" in gateTable[gate] && limits[gate] !== undefined);
+    return _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateName */ .h.options.some((gate) => "change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[gate] && limits[gate] !== undefined);
 }
 
 
@@ -60711,6 +60724,7 @@ function changeScheme(fields, scheme) {
     };
 }
 const blockSize = schemas/* literal */.euz([16, 32, 64, 128, 256]);
+const offsets = schemas/* enum */.k5n(["none", "source", "all"]);
 const maxPatternLength = 253;
 const nodePattern = (0,bounded_text/* boundedText */.L)({ min: 1, max: maxPatternLength });
 const override = schemas/* strictObject */.rej({
@@ -60719,7 +60733,8 @@ const override = schemas/* strictObject */.rej({
     granularity: schemas/* enum */.k5n(granularities)
         .optional(),
     blockSize: blockSize.optional(),
-    offsets: schemas/* boolean */.zMY().optional(),
+    offsets: offsets
+        .optional(),
 });
 const sharding = schemas/* strictObject */.rej({
     maxShardBytes: schemas/* int */.Whr()
@@ -60764,7 +60779,7 @@ const recipe = schemas/* strictObject */.rej({
     scheme: schemeName,
     granularity: schemas/* enum */.k5n(granularities),
     blockSize: blockSize,
-    offsets: schemas/* boolean */.zMY()
+    offsets: offsets
         .optional(),
     symmetric: schemas/* boolean */.zMY(),
     reduceRange: schemas/* boolean */.zMY(),
@@ -61002,18 +61017,25 @@ const builtinTargets = [
     {
         name: "cpu-llm",
         description: "Language models on CPUs, for ONNX Runtime and ONNX Runtime GenAI. Weights in blocks of 4 " +
-            "bits; those that cost most accuracy in 4 bits, such as the head's, in 8 bits.",
+            "bits; those that cost most accuracy in 4 bits, such as the head's, in 8 bits. What a " +
+            "checkpoint has in 4 bits with offsets stays as it is.",
         executionProvider: "cpu",
         operators: "contrib",
         recipe: {
             scheme: "int4-weight",
             granularity: "block",
             operators: "contrib",
-            overrides: sensitiveWeights.map((match) => ({ match, scheme: "int8-weight", blockSize: 64 })),
+            offsets: "source",
+            overrides: sensitiveWeights.map((match) => ({
+                match,
+                scheme: "int8-weight",
+                blockSize: 64,
+                offsets: "source",
+            })),
         },
         presets: {
             smallest: { overrides: [{ match: "*lm_head*", scheme: "int8-weight" }] },
-            int8: { scheme: "int8-weight", overrides: [] },
+            int8: { scheme: "int8-weight", offsets: "none", overrides: [] },
         },
     },
 ];
@@ -61836,6 +61858,7 @@ function boundedText({ min, max }) {
     };
     return zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP()
         .refine(isWithin, { error: `must have ${min} to ${max} characters` })
+        .refine((value) => !value.includes("\0"), { error: "must not have the character U+0000" })
         .meta({ minLength: min, maxLength: max });
 }
 const ellipsis = "…";

@@ -42,7 +42,7 @@ const work = {
   kind: "compress",
   target,
   // What ONNX Runtime GenAI's builder does by default.
-  recipe: resolveRecipe(target.recipe, { overrides: [] }),
+  recipe: resolveRecipe(target.recipe, { offsets: "none", overrides: [] }),
   modelSha256: sha256,
   remote,
   signal,

@@ -39,12 +39,12 @@ test(
     const session = await exec("bash", ["-euc", await readCode("sh")], { cwd, env });
     assert.match(session.stdout, /"status":"Completed"/);
     const [, ratio] = /"perplexityRatio":([0-9.]+)/.exec(session.stdout) ?? [];
-    assert.ok(Number(ratio) > 1 && Number(ratio) < 1.2, session.stdout);
+    assert.ok(Math.abs(Number(ratio) - 1) < 0.05, session.stdout);
     assert.match(session.stdout, /genai_config\.json/);
     const { telemetry } = jobContent.parse(
       JSON.parse(await readFile(path.join(cwd, "job.json"), "utf8")),
     );
-    assert.ok(telemetry.size.resultBytes <= 114e6, String(telemetry.size.resultBytes));
+    assert.ok(telemetry.size.resultBytes < 108e6, String(telemetry.size.resultBytes));
     assert.deepEqual(
       telemetry.warnings.map(({ code }) => code),
       ["latency_not_timed"],

@@ -60,6 +60,7 @@ export function changeScheme(fields: PartialRecipe, scheme: Scheme): PartialReci
 }
 
 const blockSize = z.literal([16, 32, 64, 128, 256]);
+const offsets = z.enum(["none", "source", "all"]);
 
 /** Longest pattern of names, characters. */
 export const maxPatternLength = 253;
@@ -79,7 +80,9 @@ const override = z.strictObject({
     .optional()
     .describe("Granularity of these weights, where the scheme can have it."),
   blockSize: blockSize.optional().describe("Weights that share a scale, of these weights."),
-  offsets: z.boolean().optional().describe("Offsets of blocks, as in `offsets`, of these weights."),
+  offsets: offsets
+    .optional()
+    .describe("Which of these weights have offsets of blocks; without it `none`."),
 });
 export type Override = z.infer<typeof override>;
 
@@ -203,13 +206,14 @@ export const recipe = z
           "along the reduced axis.",
       ),
     blockSize: blockSize.describe("Weights that share a scale where granularity is `block`."),
-    offsets: z
-      .boolean()
+    offsets: offsets
       .optional()
       .describe(
-        "An offset for each block of 4 bits besides, which products of a language model's " +
-          "checkpoint multiply by the sum of the block's inputs: weights that were 4 bits with " +
-          "offsets (GGUF's Q4_1 and Q4_K) stay what they were. For `operators` `contrib`.",
+        "Which weights of a language model's checkpoint have an offset for each block of 4 bits " +
+          "besides, which products multiply by the sum of the block's inputs. `source`: those " +
+          "that are 4 bits with offsets in the checkpoint (GGUF's Q4_1 and Q4_K): they stay what " +
+          "they were, in the checkpoint's blocks and also where the scheme is `int8-weight`. " +
+          "`all`: all that are `int4-weight`. Without it `none`. For `operators` `contrib`.",
       ),
     symmetric: z.boolean().describe("Zero maps to the middle code and no zero points are stored."),
     reduceRange: z

@@ -148,18 +148,25 @@ export const builtinTargets: readonly Target[] = [
     name: "cpu-llm",
     description:
       "Language models on CPUs, for ONNX Runtime and ONNX Runtime GenAI. Weights in blocks of 4 " +
-      "bits; those that cost most accuracy in 4 bits, such as the head's, in 8 bits.",
+      "bits; those that cost most accuracy in 4 bits, such as the head's, in 8 bits. What a " +
+      "checkpoint has in 4 bits with offsets stays as it is.",
     executionProvider: "cpu",
     operators: "contrib",
     recipe: {
       scheme: "int4-weight",
       granularity: "block",
       operators: "contrib",
-      overrides: sensitiveWeights.map((match) => ({ match, scheme: "int8-weight", blockSize: 64 })),
+      offsets: "source",
+      overrides: sensitiveWeights.map((match) => ({
+        match,
+        scheme: "int8-weight",
+        blockSize: 64,
+        offsets: "source",
+      })),
     },
     presets: {
       smallest: { overrides: [{ match: "*lm_head*", scheme: "int8-weight" }] },
-      int8: { scheme: "int8-weight", overrides: [] },
+      int8: { scheme: "int8-weight", offsets: "none", overrides: [] },
     },
   },
 ];

@@ -6,6 +6,8 @@ interface EncodingFacts {
   /** Values of a block; the blocks of a row follow one another, and no block spans two rows. */
   readonly blockValues: number;
   readonly blockBytes: number;
+  /** Values that share an offset, where there are any. */
+  readonly offsetBlock?: number;
   /** Writes the values of whole blocks to `into`, whose length is a multiple of `blockValues`. */
   readonly decode: (bytes: Uint8Array, into: Float32Array) => void;
 }
@@ -22,8 +24,8 @@ export const encodings = {
   F8_E4M3: { blockValues: 1, blockBytes: 1, decode: decodeF8E4M3 },
   Q8_0: { blockValues: 32, blockBytes: 34, decode: decodeQ80 },
   Q4_0: { blockValues: 32, blockBytes: 18, decode: decodeQ40 },
-  Q4_1: { blockValues: 32, blockBytes: 20, decode: decodeQ41 },
-  Q4_K: { blockValues: 256, blockBytes: 144, decode: decodeQ4K },
+  Q4_1: { blockValues: 32, blockBytes: 20, offsetBlock: 32, decode: decodeQ41 },
+  Q4_K: { blockValues: 256, blockBytes: 144, offsetBlock: 32, decode: decodeQ4K },
   Q6_K: { blockValues: 256, blockBytes: 210, decode: decodeQ6K },
 } as const satisfies Record<string, EncodingFacts>;
 
@@ -36,6 +38,12 @@ export function encodedBytes(encoding: Encoding, values: number): number {
     throw new RangeError(`${values} values are no whole blocks of ${encoding}`);
   }
   return (values / blockValues) * blockBytes;
+}
+
+/** Values that share an offset in an encoding; undefined where there are no offsets. */
+export function findOffsetBlock(encoding: Encoding): number | undefined {
+  const { offsetBlock }: EncodingFacts = encodings[encoding];
+  return offsetBlock;
 }
 
 function decodeF32(bytes: Uint8Array, into: Float32Array): void {

@@ -55,7 +55,7 @@ export function overrideFinder(recipe: Recipe): (weight: Weight) => MatchedOverr
 function overrideRecipe(recipe: Recipe, { scheme, ...fields }: Override): Recipe | undefined {
   if (scheme === "none") return undefined;
   const granularity = chooseGranularity(scheme, fields.granularity ?? recipe.granularity);
-  const { blockSize = recipe.blockSize, offsets = false } = fields;
+  const { blockSize = recipe.blockSize, offsets = "none" } = fields;
   return { ...recipe, scheme, granularity, blockSize, offsets };
 }
 

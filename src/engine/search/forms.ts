@@ -27,14 +27,14 @@ export const languageForms: readonly Form[] = [
   { scheme: "int8-weight", granularity: "block", blockSize: 128 },
   { scheme: "int4-weight", granularity: "block", blockSize: 32 },
   // Where there are no offsets, it is the same as the one before, whose name it gets then.
-  { scheme: "int4-weight", granularity: "block", blockSize: 32, offsets: true },
+  { scheme: "int4-weight", granularity: "block", blockSize: 32, offsets: "all" },
   { scheme: "int4-weight", granularity: "block", blockSize: 64 },
   { scheme: "int4-weight", granularity: "block", blockSize: 128 },
 ];
 
 export function describeForm({ scheme, granularity, blockSize, offsets }: Form): string {
   if (granularity !== "block") return `${scheme} per ${granularity}`;
-  return `${scheme} in blocks of ${blockSize}${offsets === true ? " with offsets" : ""}`;
+  return `${scheme} in blocks of ${blockSize}${offsets === "all" ? " with offsets" : ""}`;
 }
 
 /** Weights that a search decides on together, and their name in overrides. */
@@ -67,10 +67,13 @@ export function composeRecipe(
   return {
     ...fields,
     ...base,
-    ...(!isLanguage && {
-      operators: "standard",
-      dequantize: recipe.dequantize === "run" ? "run" : "load-only",
-    }),
+    ...(isLanguage
+      ? // Also where the target that the recipe is run for again has others.
+        { offsets: base.offsets ?? "none" }
+      : {
+          operators: "standard",
+          dequantize: recipe.dequantize === "run" ? "run" : "load-only",
+        }),
     fallback: "none",
     // Also where there are none: weights of a recipe with overrides are rounded each by itself.
     overrides,

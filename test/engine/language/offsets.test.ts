@@ -4,10 +4,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
 import { InferenceSession } from "onnxruntime-node";
-import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
+import type { PartialRecipe, RequestedRecipe } from "../../../src/contract/jobs/recipe.ts";
+import { effectiveRecipe, findTarget } from "../../../src/contract/jobs/resolve-recipe.ts";
+import { builtinTargets } from "../../../src/contract/jobs/target.ts";
 import { openOriginal } from "../../../src/engine/language/open-original.ts";
+import { planCompression } from "../../../src/engine/plan-compression.ts";
 import { writeModel } from "../../../src/engine/onnx/write-model.ts";
 import { makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
+import { realModel, realModelMissing } from "../../support/real-models.ts";
 import { promptFeeds } from "../../support/prompt-feeds.ts";
 import { compress, weightNamed } from "../quantize/compress.ts";
 
@@ -74,6 +78,23 @@ function sqnrDb(original: Float32Array, result: Float32Array): number {
   return 10 * Math.log10(signal / noise);
 }
 
+const skip = await realModelMissing("smollm2");
+
+test("a target for language models keeps offsets that a checkpoint has", { skip }, async () => {
+  const target = findTarget(builtinTargets, "cpu-llm");
+  const listKinds = async (requested: RequestedRecipe) => {
+    const recipe = effectiveRecipe(target, requested);
+    const planned = await planCompression(realModel("smollm2"), {
+      kind: "quantize",
+      target,
+      recipe,
+    });
+    return new Set(planned.weights.flatMap(({ format }) => format?.storage.kind ?? []));
+  };
+  assert.deepEqual(await listKinds({}), new Set(["offset-blocks", "packed-blocks"]));
+  assert.deepEqual(await listKinds({ preset: "int8" }), new Set(["packed-blocks"]));
+});
+
 test("weights that were 4 bits with offsets stay what they were", async (t) => {
   const checkpoint = await makeCheckpoint(t);
   const folder = await mkdtemp(path.join(tmpdir(), "offsets-"));
@@ -92,9 +113,11 @@ test("weights that were 4 bits with offsets stay what they were", async (t) => {
     return { report, sqnr: sqnrDb(original, await predict(path.join(directory, "model.onnx"))) };
   };
   const rounded = await measure({});
-  const kept = await measure({ offsets: true });
+  const kept = await measure({ offsets: "all" });
+  const floating = await measure({ offsets: "source" });
   assert(kept.sqnr > 28, `${kept.sqnr} dB`);
   assert(kept.sqnr > rounded.sqnr + 15, `${kept.sqnr} dB, without offsets ${rounded.sqnr} dB`);
+  assert.equal(floating.sqnr, rounded.sqnr);
   const { form } = weightNamed(kept.report, "model.layers.0.mlp.down_proj.MatMul.weight");
   assert.equal(
     form,

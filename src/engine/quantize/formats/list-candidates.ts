@@ -1,10 +1,11 @@
+import { findOffsetBlock } from "../../checkpoints/encodings.ts";
 import { at } from "../../onnx/at.ts";
 import { findGatheredAxes, findProductMatrix, gathersRows } from "./consumer-matrix.ts";
 import { isRecurrentProduct, planRecurrentStorage } from "./quantize-lstm.ts";
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
 import { lacksDotProducts, type Target } from "../../../contract/jobs/target.ts";
 import type { OnnxModel } from "../../onnx/onnx-model.ts";
-import { payloadIndex } from "../../onnx/payload.ts";
+import { findPayload } from "../../onnx/payload.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
@@ -59,13 +60,15 @@ export function listCandidates(
       const required = ["static-product"] as const;
       return [candidateOf(planStaticStorage(weight, recipe), required, required)];
     }
-    case "int4-weight":
-      return [...listOffsetCandidates(weight, options), ...listBlockCandidates(weight, recipe, 4)];
+    case "int4-weight": {
+      const ofOffsets = listOffsetCandidates(weight, options, scheme);
+      return [...ofOffsets, ...listBlockCandidates(weight, recipe, 4)];
+    }
     case "int8-weight": {
       const storage = planAffineStorage(weight, recipe, int8);
       const affine = candidateOf(storage, ["gather-rows"]);
-      const isBlock = recipe.granularity === "block";
-      return isBlock ? [...listBlockCandidates(weight, recipe, 8), affine] : [affine];
+      const blocks = recipe.granularity === "block" ? listBlockCandidates(weight, recipe, 8) : [];
+      return [...listOffsetCandidates(weight, options, scheme), ...blocks, affine];
     }
   }
 }
@@ -106,24 +109,36 @@ function listRecurrentCandidates(
 function listOffsetCandidates(
   weight: Weight,
   { recipe, model }: RecipeForTarget & { readonly model: OnnxModel },
+  scheme: QuantizedScheme,
 ): (Candidate | Obstacle)[] {
-  if (recipe.offsets !== true || recipe.operators !== "contrib") return [];
+  const ofAll = recipe.offsets === "all" && scheme === "int4-weight";
+  const ofSource = recipe.offsets === "source" ? findSourceBlock(weight, model) : undefined;
+  const blockSize = ofAll ? recipe.blockSize : ofSource;
+  if (blockSize === undefined || recipe.operators !== "contrib") return [];
   const operations = ["offset-product"] as const;
-  return [candidateOf(planOffsetStorage(weight, model, recipe), operations, operations)];
+  return [candidateOf(planOffsetStorage(weight, model, blockSize), operations, operations)];
+}
+
+/** Values of a block that has an offset in the checkpoint; undefined where there are none. */
+function findSourceBlock(weight: Weight, model: OnnxModel): number | undefined {
+  const payload = findPayload(model, weight.tensor);
+  if (payload?.kind !== "checkpoint") return undefined;
+  return payload.pieces
+    .map((piece) => (piece.kind === "stored" ? findOffsetBlock(piece.encoding) : undefined))
+    .find((size) => size !== undefined);
 }
 
 /** Inputs of products have three dimensions in the graph of a checkpoint, which others do not say. */
 function planOffsetStorage(
   weight: Weight,
   model: OnnxModel,
-  { blockSize }: Recipe,
+  blockSize: number,
 ): BlockStorage | Obstacle {
   const format = { bits: 4, blockSize, symmetric: false, isOnGrid: true } as const;
   const storage = planBlockStorage(weight, "offset-blocks", format);
   if (storage instanceof Obstacle) return storage;
   const { order, k, n } = storage.shape;
-  const payload = model.payloads[payloadIndex(weight.tensor) ?? -1];
-  if (payload?.kind !== "checkpoint" || order === "kn") {
+  if (findPayload(model, weight.tensor)?.kind !== "checkpoint" || order === "kn") {
     return new Obstacle("is no weight of a checkpoint, whose blocks can have offsets");
   }
   if (k % blockSize !== 0) {
