@@ -80,7 +80,10 @@ test("a token that the service does not know, or that may not enough, is reporte
 
 test("a batch that takes longer than allowed is cancelled and reported as such", async (t) => {
   const { service, gitHub, runner, run } = await prepareStep(t);
-  await copyFile(realModel("ocr-recognition"), path.join(runner.workspace, "a.onnx"));
+  const file = path.join(runner.workspace, "a.onnx");
+  await copyFile(realModel("ocr-recognition"), file);
+  // The time is the batch's then, and not an upload's.
+  await service.client.uploadModel(file);
   const recipe = "evaluation: { samples: 1024 }";
   const { code, outputs } = await run({ timeout: "2s", recipe });
   assert.equal(code, 1);

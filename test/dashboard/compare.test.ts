@@ -83,8 +83,10 @@ async function compareTicked(page: Page, { origin }: Dashboard): Promise<void> {
 
 async function openModel(page: Page, { origin }: Dashboard): Promise<void> {
   await page.goto(`${origin}/models`);
+  const link = page.getByRole("link", { name: "voice-activity" });
+  await link.waitFor();
   await assertFitsAllLooks(page, page.url());
-  await page.getByRole("link", { name: "voice-activity" }).click();
+  await link.click();
   await page.getByRole("heading", { name: "voice-activity", level: 1 }).waitFor();
   const best = page.getByRole("region", { name: "Best result for each target" });
   await best.getByRole("row", { name: /^cpu int8-weight 729 kB \(31 %\)/ }).waitFor();
@@ -136,6 +138,7 @@ async function startBatch(page: Page, { client, origin }: Dashboard): Promise<vo
 async function checkPlaces(page: Page): Promise<void> {
   await page.getByText("results with the same figures, or nearly").waitFor();
   const points = page.locator(".plot").getByRole("link");
+  await points.nth(3).waitFor();
   assert.equal(await points.count(), 4);
   for (const width of [390, 1440]) {
     await page.setViewportSize({ width, height: 900 });
@@ -145,6 +148,8 @@ async function checkPlaces(page: Page): Promise<void> {
 
 async function pickModel(page: Page, { origin }: Dashboard): Promise<void> {
   await page.goto(`${origin}/new`);
+  // The first target is chosen once they are loaded.
+  await page.getByText(/^Any CPU/).waitFor();
   const picker = page.getByLabel("or a model that is known here");
   await picker.selectOption({ label: "voice-activity, upload 2623a2953f6f" });
   assert.match(await page.getByLabel("or its address").inputValue(), /^upload:sha256:2623/);
@@ -153,6 +158,8 @@ async function pickModel(page: Page, { origin }: Dashboard): Promise<void> {
   const log = page.getByRole("log");
   await log.getByText(/^\[optimize\] Plan/).waitFor();
   await page.locator("h1 .status").getByText("Completed").waitFor();
+  // Further matches of the search would come with the log's last lines.
+  await page.getByRole("button", { name: "Following" }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: /^optimize \d$/ }).click();
   await log
     .getByText(/^\[optimize\]/)

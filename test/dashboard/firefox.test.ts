@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { firefoxMissing } from "../support/cluster/cluster-missing.ts";
+import { until } from "../support/until.ts";
 import { openDashboard } from "./open-dashboard.ts";
 import { openFirefox } from "./open-firefox.ts";
 
@@ -24,10 +25,9 @@ test(
     await page.waitFor("[role=application]");
     await page.click(".node-row", "MatMul");
     await page.waitFor("[aria-label='Selected node']", "constant, float32[");
-    assert.ok(
-      (await page.evaluate<number>(countColours, "[role=application]")) > 3,
-      "the graph is drawn",
-    );
+    await until("the graph is drawn", async () => {
+      return (await page.evaluate<number>(countColours, "[role=application]")) > 3;
+    });
 
     await page.click("a[href='/jobs']");
     await page.waitFor(".live", "Live");

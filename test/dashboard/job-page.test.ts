@@ -6,6 +6,7 @@ import type { JobDetail } from "../../src/contract/jobs/job.ts";
 import { demoModels } from "../../src/demo/demo-models.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { listenLocally } from "../support/listen-locally.ts";
+import { until } from "../support/until.ts";
 import {
   assertFitsAllLooks,
   assertNoComplaints,
@@ -254,12 +255,10 @@ test(
     const { id: first } = await client.call("startCompression", { body: silent });
     const job = await startProduct(t, dashboard);
     await t.test("a worker that starts is not counted as waiting", async () => {
-      for (let tries = 0; ; tries++) {
+      await until("one job is counted as running, and one as waiting", async () => {
         const { runningJobs, waitingJobs } = await client.call("getUsage", {});
-        if (runningJobs.used === 1 && waitingJobs.used === 1) break;
-        assert.ok(tries < 100, "no job is counted as running");
-        await page.waitForTimeout(20);
-      }
+        return runningJobs.used === 1 && waitingJobs.used === 1;
+      });
     });
     await page.goto(`${origin}/jobs/${job}`);
     await page.getByText("1st in the queue. The job starts when a worker is free.").waitFor();

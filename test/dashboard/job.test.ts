@@ -4,8 +4,15 @@ import { createServer } from "node:http";
 import test, { type TestContext } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
+import { findFreePort } from "../support/find-free-port.ts";
 import { listenLocally } from "../support/listen-locally.ts";
-import { type Dashboard, findBarriers, openDashboard, signInByLink } from "./open-dashboard.ts";
+import {
+  type Dashboard,
+  findBarriers,
+  openDashboard,
+  openLive,
+  signInByLink,
+} from "./open-dashboard.ts";
 import { writeProduct } from "./write-product.ts";
 
 const skip = chromiumMissing;
@@ -156,7 +163,7 @@ async function cancelAndRepeat(t: TestContext, dashboard: Dashboard): Promise<vo
   const page = await signInByLink(dashboard);
   const body = { model: { source: `${host}/silent.onnx` }, target: "cpu" };
   const job = await dashboard.client.call("startCompression", { body });
-  await page.goto(`${dashboard.origin}/jobs/${job.id}`);
+  await openLive(page, `${dashboard.origin}/jobs/${job.id}`);
   await page.getByRole("button", { name: "Cancel job" }).click();
   await page.locator("h1 .status").getByText("Cancelled").waitFor();
   const by = page.getByRole("status").getByText(/^Cancelled by \S/);
@@ -197,8 +204,9 @@ async function openHostile(t: TestContext, dashboard: Dashboard): Promise<void> 
     ["/jobs", [texts("row")]],
     [`/jobs?label=${written}`, [texts("link")]],
     [job, [texts("heading"), texts("log"), texts("table")]],
-    [`${job}#graph`, [texts("button")]],
     ["/batches", [texts("row")]],
+    // Not from the job's page itself, which may not listen to its address yet.
+    [`${job}#graph`, [texts("button")]],
     [batch, [texts("heading")]],
     ["/suites", [texts("link")]],
     [`/suites/${written}`, [texts("heading")]],
@@ -213,7 +221,8 @@ async function openHostile(t: TestContext, dashboard: Dashboard): Promise<void> 
 }
 
 test("the page says that the service is away, and goes on when it is back", { skip }, async (t) => {
-  const first = await openDashboard(t);
+  const environment = { MOS_PORT: String(await findFreePort()) };
+  const first = await openDashboard(t, { environment });
   const page = await signInByLink(first);
   const openTargets = () => page.getByRole("link", { name: "Targets", exact: true }).click();
   const openJobs = () => page.getByRole("link", { name: "Jobs", exact: true }).click();
@@ -231,12 +240,12 @@ test("the page says that the service is away, and goes on when it is back", { sk
   assert.equal(await page.locator(".live:not(.is-away)").count(), 0);
   await openTargets();
   await page.getByRole("alert").waitFor();
-  const { port } = new URL(first.baseUrl);
-  const again = await openDashboard(t, { from: first, environment: { MOS_PORT: port } });
+  const again = await openDashboard(t, { from: first, environment });
   await page.getByRole("heading", { name: "cpu", exact: true }).waitFor();
   assert.equal(await page.getByRole("alert").count(), 0);
   await openJobs();
   await page.locator(".live:not(.is-away)").waitFor();
+  await page.getByText("No jobs yet").waitFor();
   await startJob(again, await writeProduct(t), "after it");
   await page.getByRole("button", { name: "1 new" }).waitFor();
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Page } from "playwright-core";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
+import { until } from "../support/until.ts";
 import {
   assertNoComplaints,
   type Dashboard,
@@ -81,17 +82,15 @@ function readScroll(page: Page): Promise<number> {
 
 async function checkPlace(page: Page, { origin }: Dashboard): Promise<void> {
   await page.goto(`${origin}/jobs`);
-  await page.locator("a.row-link").first().waitFor();
-  // As somebody scrolls: further rows are loaded near the end of those that are there.
-  for (let top = 0; top <= 6000; top += 1000) {
-    await scrollTo(page, top);
-    await page.waitForTimeout(200);
-  }
-  await scrollTo(page, 6000);
-  await page.waitForTimeout(200);
-  const before = await readScroll(page);
-  assert.ok(before > 5000, `only ${before} pixels were scrolled`);
-  const link = page.locator("a.row-link").nth(15);
+  const before = 6000;
+  const anyLink = page.locator("a.row-link").nth(15);
+  // Further rows are loaded near the end of those that are there, and drawn where they are in view.
+  await until("the list is scrolled, and its rows are drawn", async () => {
+    await scrollTo(page, before);
+    const box = await anyLink.boundingBox();
+    return (await readScroll(page)) === before && box !== null && box.y > 0 && box.y < 800;
+  });
+  const link = page.locator(`a.row-link[href="${await anyLink.getAttribute("href")}"]`);
   const name = await link.innerText();
   await page
     .getByRole("checkbox", { name: new RegExp(`^Select ${name} `) })

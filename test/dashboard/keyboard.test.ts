@@ -114,6 +114,8 @@ test("tokens, jobs and graphs need no pointer", { skip }, async (t) => {
   const environment = { MOS_ALLOW_PRIVATE_ADDRESSES: "true" };
   const dashboard = await openDashboard(t, { environment });
   const page = await signInByLink(dashboard);
+  // By then the page listens to keys.
+  await page.getByText("No jobs yet").waitFor();
   const token = await createToken(page);
   const ask = () =>
     fetch(`${dashboard.baseUrl}/jobs`, { headers: { authorization: `Bearer ${token}` } });

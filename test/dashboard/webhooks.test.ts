@@ -9,6 +9,7 @@ import {
   type Dashboard,
   findBarriers,
   openDashboard,
+  openLive,
   signInByLink,
 } from "./open-dashboard.ts";
 
@@ -62,7 +63,7 @@ async function followJob(page: Page, { client, origin }: Dashboard): Promise<voi
   });
   const followed = jobs.at(-1);
   assert.ok(followed);
-  await page.goto(`${origin}/jobs/${followed.id}`);
+  await openLive(page, `${origin}/jobs/${followed.id}`);
   const readIcon = () => page.locator('link[rel="icon"]').getAttribute("href");
   await page.getByRole("button", { name: "Notify me" }).click();
   await page.getByRole("button", { name: "Will be notified" }).waitFor();
@@ -70,7 +71,10 @@ async function followJob(page: Page, { client, origin }: Dashboard): Promise<voi
   assert.match(await page.title(), /^… vad-19/);
   await client.call("cancelBatch", { params: { id: batch } });
   await until("the tab says it", async () => (await page.title()).startsWith("vad-19"));
-  const said = await page.evaluate("notices");
+  const said = await until("the browser says it", async () => {
+    const all = await page.evaluate<string[]>("notices");
+    return all.length > 0 && all;
+  });
   assert.deepEqual(said, ["vad-19 for cpu: Cancelled"]);
   assert.match(waiting ?? "", /^data:image\/svg/);
 }

@@ -12,6 +12,7 @@ import {
   startGitHubWithApp,
   untilCheckRun,
 } from "../../github-app/reported-batch.ts";
+import { findFreePort } from "../../support/find-free-port.ts";
 import { realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
 import { node, tensorInfo, floatInitializer, writeTinyModel } from "../../support/tiny-model.ts";
@@ -57,6 +58,7 @@ async function prepare(t: TestContext) {
   await writeFile(appFile, gitHubAppFileContent(credentials, webhookSecret));
   const environment = {
     MOS_WORKERS: "1",
+    MOS_PORT: String(await findFreePort()),
     MOS_GITHUB_APP_FILE: appFile,
     MOS_PUBLIC_URL: "https://mos.example",
   };
@@ -127,18 +129,15 @@ test("what a step leaves to the service is reported to its end, through a crash,
   const stepOptions = { event: workflowEvents.pullRequest };
   const step = await (await runner.start(inputs, stepOptions)).ended;
   assert.deepEqual([step.code, step.outputs["conclusion"]], [0, "pending"], step.log);
-  const post = await (await runner.startPost(step.state, inputs, stepOptions)).ended;
-  assert.equal(post.code, 0, post.log);
   const id = step.outputs["batch-id"] ?? "";
   const submitted = await first.client.call("getBatch", { params: { id } });
   assert.equal(submitted.jobs.filter(({ status }) => status === "Completed").length, 0);
+  const post = await (await runner.startPost(step.state, inputs, stepOptions)).ended;
+  assert.equal(post.code, 0, post.log);
 
   first.process.kill("SIGKILL");
   await once(first.process, "exit");
-  const service = await startRunningService(t, {
-    from: first,
-    environment: { ...environment, MOS_PORT: new URL(first.baseUrl).port },
-  });
+  const service = await startRunningService(t, { from: first, environment });
   const ended = await untilCheckRun(gitHub, name, "failure");
   assert.equal(ended.output.title, "1 of 3 jobs failed, 1 failed a gate");
   assert.equal(ended.details_url, `https://mos.example/batches/${id}`);

@@ -2,18 +2,13 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { copyFile } from "node:fs/promises";
 import path from "node:path";
-import test, { type TestContext } from "node:test";
+import test from "node:test";
 import type { Client } from "../../../src/client/create-client.ts";
+import { findFreePort } from "../../support/find-free-port.ts";
 import { realModel } from "../../support/real-models.ts";
-import { type RunningService, startRunningService } from "../../support/running-service.ts";
+import { startRunningService } from "../../support/running-service.ts";
 import { startGitHub } from "../support/github-double.ts";
 import { prepareRunner } from "../support/runner.ts";
-
-/** The service again, where it was, with what it kept. */
-function startAgain(t: TestContext, service: RunningService): Promise<RunningService> {
-  const environment = { MOS_WORKERS: "1", MOS_PORT: new URL(service.baseUrl).port };
-  return startRunningService(t, { from: service, environment });
-}
 
 async function readLogTexts(client: Client, jobId: string): Promise<string[]> {
   const lines = await Array.fromAsync(client.followLogs(jobId));
@@ -31,7 +26,8 @@ function jobOutput(log: string, title: string): string[] {
 }
 
 test("a step goes on when the service is restarted, and loses and repeats no line", async (t) => {
-  const first = await startRunningService(t, { environment: { MOS_WORKERS: "1" } });
+  const environment = { MOS_WORKERS: "1", MOS_PORT: String(await findFreePort()) };
+  const first = await startRunningService(t, { environment });
   const gitHub = await startGitHub(t);
   const runner = await prepareRunner(t, { environment: gitHub.environment });
   await copyFile(realModel("ocr-orientation"), path.join(runner.workspace, "orientation.onnx"));
@@ -49,11 +45,11 @@ test("a step goes on when the service is restarted, and loses and repeats no lin
   first.process.kill("SIGKILL");
   await once(first.process, "exit");
   await step.untilLog(/^\[service\] Not reachable/m);
-  const second = await startAgain(t, first);
+  const second = await startRunningService(t, { from: first, environment });
   await step.untilLog(/^\[batch\] 2 of 4/m);
   second.process.kill("SIGTERM");
   await once(second.process, "exit");
-  const { client } = await startAgain(t, first);
+  const { client } = await startRunningService(t, { from: first, environment });
 
   const end = await step.ended;
   assert.equal(end.code, 0, end.log);
