@@ -16,13 +16,12 @@ import { quotaError } from "../../contract/people/usage.ts";
 import { addWaitingJobs } from "../database/counters.ts";
 import { chunkRows } from "../database/rows.ts";
 import type { Schema } from "../database/schema.ts";
-import type { WriteTransaction } from "../database/store.ts";
+import type { Store, WriteTransaction } from "../database/store.ts";
 import { originColumns } from "../people/owner-records.ts";
 import { readWaitingJobs } from "../people/usage-records.ts";
 import { listDataSources } from "../../contract/jobs/recipe-data.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { findUploadHash } from "../../contract/models/model-source.ts";
-import { findMissingUploads } from "../blobs/find-missing-uploads.ts";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { limits } from "../../contract/limits.ts";
 
@@ -180,6 +179,27 @@ export async function requireUploads(
 /** For a job that names an upload which its project does not have. */
 export function missingUploadError(sha256: string): ServiceError {
   return new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
+}
+
+const hashesPerQuery = 200;
+
+/** Of the hashes those that are not uploads of the project, in their order. */
+export async function findMissingUploads(
+  db: Store["db"],
+  project: string,
+  hashes: readonly string[],
+): Promise<string[]> {
+  const found = new Set<string>();
+  for (let start = 0; start < hashes.length; start += hashesPerQuery) {
+    const rows = await db
+      .selectFrom("project_blobs")
+      .select("sha256")
+      .where("project", "=", project)
+      .where("sha256", "in", hashes.slice(start, start + hashesPerQuery))
+      .execute();
+    for (const { sha256 } of rows) found.add(sha256);
+  }
+  return hashes.filter((hash) => !found.has(hash));
 }
 
 /** Hashes of the uploads that jobs name as models or data, each once. */
