@@ -5,7 +5,7 @@ import { batchJobId, newId } from "../../contract/id.ts";
 import type { Baseline } from "../../contract/jobs/baseline.ts";
 import type { CreatedBy } from "../../contract/jobs/creation.ts";
 import { type GateLimits, hasFailedGate } from "../../contract/jobs/gate.ts";
-import type { Job } from "../../contract/jobs/job.ts";
+import type { Job, JobRequest } from "../../contract/jobs/job.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
@@ -21,7 +21,7 @@ import { originColumns } from "../people/owner-records.ts";
 import { readWaitingJobs } from "../people/usage-records.ts";
 import { listDataSources } from "../../contract/jobs/recipe-data.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import { findUploadHash } from "../../contract/models/model-source.ts";
+import { findUploadHash, isFolderSource } from "../../contract/models/model-source.ts";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { limits } from "../../contract/limits.ts";
 
@@ -52,6 +52,46 @@ export interface NewJob {
   readonly origin?: Origin | null;
   /** Of the span of the request that creates it, where the service traces requests. */
   readonly traceparent?: string | undefined;
+}
+
+/** What all jobs of one request have in common. */
+export interface JobFields extends Pick<
+  JobRequest,
+  "gates" | "labels" | "dryRun" | "deadlineSeconds"
+> {
+  readonly kind: JobKind;
+  readonly name?: string | undefined;
+}
+
+/** A job of a request, for one of its models and one of its targets. */
+export function jobFromRequest(
+  request: JobFields,
+  reference: ModelReference,
+  resolved: Pick<NewJob, "target" | "recipe">,
+): NewJob {
+  const { kind, name, gates = {}, labels = {}, dryRun, deadlineSeconds } = request;
+  const model = { ...reference, name: reference.name ?? modelNameFromSource(reference.source) };
+  return {
+    ...resolved,
+    kind,
+    name: name ?? `${model.name} for ${resolved.target.name}`,
+    model,
+    gateLimits: gates,
+    dryRun,
+    deadlineSeconds,
+    labels,
+  };
+}
+
+/** The file's name, or the start of the upload's hash. */
+function modelNameFromSource(source: string): string {
+  const name =
+    findUploadHash(source)?.slice(0, 12) ??
+    new URL(source).pathname.split("/").findLast((part) => part !== "");
+  // A repository without a file ends with its revision.
+  const own = isFolderSource(source) ? name?.replace(/@.*$/, "") : name;
+  const safe = (own ?? "").replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
+  return safe.slice(0, 100) || "model";
 }
 
 /** Creates jobs that all wait for a worker, in the given order. */
