@@ -1,4 +1,4 @@
-import { appendLines } from "./append-lines.ts";
+import { appendLines } from "./log-records.ts";
 import { applyEvents, type JobEvent } from "./apply-event.ts";
 import {
   type AttemptPod,

@@ -1,7 +1,7 @@
 import type { Insertable } from "kysely";
 import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
-import { appendLines } from "./append-lines.ts";
+import { appendLines } from "./log-records.ts";
 import { applyEvents } from "./apply-event.ts";
 import { type AttemptRecord, findAttempts, type JobPart } from "./find-attempts.ts";
 import { findRecord, type JobRecord } from "./find-record.ts";
