@@ -8,7 +8,7 @@ import { readTerminationMessage } from "../../resources/read-termination-message
 import type { ObservedPod } from "../../resources/observed-resources.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import { resources, type Stored } from "../../kubernetes/resources.ts";
-import type { AttemptPod as PodRecord } from "../../records/jobs/begin-attempt.ts";
+import type { AttemptPod as PodRecord } from "../../records/jobs/attempt-records.ts";
 
 /** A pod that works on a job, as far as the service needs it. */
 export interface ObservedWorkerPod {

@@ -2,7 +2,7 @@ import type { RequestListener } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { assignedBlobs } from "../../contract/jobs/worker-transfers.ts";
-import type { StartedAttempt } from "../../records/jobs/begin-attempt.ts";
+import type { StartedAttempt } from "../../records/jobs/attempt-records.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { Contain } from "./containment.ts";
