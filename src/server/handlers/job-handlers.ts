@@ -1,17 +1,22 @@
+import { findCreated, readIdempotency, replayedHeaders } from "./idempotency.ts";
 import { requireJob, requireRecorded } from "./require-job.ts";
+import { resolveJobs } from "./resolve-jobs.ts";
 import { showJob, showJobText } from "./show-job.ts";
-import { startJob } from "./start-job.ts";
 import type { Caller } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import type { Job, JobRequest } from "../../contract/jobs/job.ts";
+import { newId } from "../../contract/id.ts";
+import { type Job, job as jobSchema, type JobRequest } from "../../contract/jobs/job.ts";
 import type { JobPage, JobSummaryPage } from "../../contract/jobs/page.ts";
-import { isTerminal } from "../../contract/jobs/status.ts";
+import { isTerminal, type JobKind } from "../../contract/jobs/status.ts";
 import { hasScope, reachedOrigin } from "../../contract/people/may.ts";
+import { creationOwner } from "../../contract/people/principal.ts";
+import type { NewJob } from "../../records/jobs/insert-jobs.ts";
+import { type AuditedChange, findRequester } from "../../records/people/add-audit-entry.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import { JsonText } from "../http/json-text.ts";
 import { readPreferredWait } from "../http/preferred-wait.ts";
 import { notFoundError } from "../http/problem-response.ts";
-import { linkFormerTrace } from "../http/request-id.ts";
+import { linkFormerTrace, requestSpan } from "../http/request-id.ts";
 import type { ServerContext } from "../http/server-context.ts";
 
 /** Starts a job anew that has ended: the same model, target, recipe, gates and labels. */
@@ -24,9 +29,8 @@ const retryJob: RouteHandlers["retryJob"] = async (context, input) => {
   }
   await linkFormerTrace(context, input.request, id);
   const body = buildRetryRequest(former);
-  const { created, headers } = await startJob(context, kind, { ...input, body });
-  const location = `/v1/jobs/${created.id}`;
-  return { status: 202, json: showJob(created), headers: { location, ...headers } };
+  const { job, headers } = await startJob(context, kind, { ...input, body });
+  return { status: 202, json: showJob(job), headers };
 };
 
 /** The request that gives the same job: its recipe is complete, and nothing is laid under it. */
@@ -51,21 +55,16 @@ type JobHandlers = Pick<
 
 export const jobHandlers: JobHandlers = {
   async startCompression(context, input) {
-    const { created: job, headers } = await startJob(context, "compress", input);
-    return {
-      status: 202,
-      json: showJob(job),
-      headers: { location: `/v1/jobs/${job.id}`, ...headers },
-    };
+    const { job, headers } = await startJob(context, "compress", input);
+    return { status: 202, json: showJob(job), headers };
   },
 
   async startQuantization(context, input) {
-    const started = await startJob(context, "quantize", input);
-    const headers = { location: `/v1/jobs/${started.created.id}`, ...started.headers };
+    const { job: started, headers } = await startJob(context, "quantize", input);
     const seconds = readPreferredWait(input.headers.prefer);
-    if (seconds === undefined) return { status: 202, json: showJob(started.created), headers };
+    if (seconds === undefined) return { status: 202, json: showJob(started), headers };
     const signal = AbortSignal.any([input.request.signal, AbortSignal.timeout(seconds * 1000)]);
-    const job = await waitForJobEnd(context, input.caller, started.created, signal);
+    const job = await waitForJobEnd(context, input.caller, started, signal);
     const applied = { ...headers, "preference-applied": `wait=${seconds}` };
     return { status: isTerminal(job.status) ? 200 : 202, json: showJob(job), headers: applied };
   },
@@ -114,6 +113,64 @@ export const jobHandlers: JobHandlers = {
     return { status: 204 };
   },
 };
+
+interface StartInput {
+  readonly caller: Caller;
+  readonly request: Request;
+  readonly headers: { readonly "idempotency-key"?: string | undefined };
+  readonly body: JobRequest;
+  readonly audit: AuditedChange;
+}
+
+interface StartedJob {
+  readonly job: Job;
+  readonly headers: { readonly location: string; readonly "idempotency-replayed"?: "true" };
+}
+
+/** Creates the job of a request and submits it to the executor, once for each Idempotency-Key. */
+async function startJob(
+  context: ServerContext,
+  kind: JobKind,
+  input: StartInput,
+): Promise<StartedJob> {
+  const { records, executor } = context;
+  const { caller, audit } = input;
+  const idempotency = readIdempotency(input);
+  const earlier = await findCreated(records, idempotency, jobSchema);
+  if (earlier) {
+    return { job: earlier, headers: { location: `/v1/jobs/${earlier.id}`, ...replayedHeaders } };
+  }
+  await context.requireSpace();
+  const newJob = await resolveJob(context, kind, input);
+  const job = await records.jobs.create(caller.project, newJob, { idempotency, audit });
+  executor.submit(caller.project, [job.id]);
+  return { job, headers: { location: `/v1/jobs/${job.id}` } };
+}
+
+async function resolveJob(
+  context: ServerContext,
+  kind: JobKind,
+  { caller, request, body: { model, target, ...fields }, audit }: StartInput,
+): Promise<NewJob> {
+  const [resolved] = await resolveJobs(context, {
+    ...fields,
+    owner: creationOwner(caller),
+    kind,
+    models: [{ value: model, pointer: "/model" }],
+    targets: [{ value: target, pointer: "/target" }],
+  });
+  if (!resolved) throw new TypeError("One model and one target made no job");
+  const createdBy = findRequester(audit);
+  const traceparent = requestSpan(request)?.traceparent;
+  const newJob = { ...resolved, createdBy, traceparent };
+  const namespace = context.executor.projectNamespace?.(caller.project);
+  if (namespace === undefined) return newJob;
+  // In a cluster a job is a custom resource of its name, which the executor creates later.
+  const at = context.now();
+  const id = newId("job", at);
+  const resource = { namespace, name: id, uid: null };
+  return { ...newJob, id, createdAt: at.toISOString(), resource };
+}
 
 /** The pieces of a page of jobs, which are JSON already. */
 function joinPage(documents: readonly string[], nextCursor: string | null): string[] {
