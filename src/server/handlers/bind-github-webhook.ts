@@ -3,7 +3,7 @@ import { limits } from "../../contract/limits.ts";
 import { callerGroup } from "../http/caller-group.ts";
 import { createConcurrencyLimit } from "../http/concurrency-limit.ts";
 import { notFoundError } from "../http/problem-response.ts";
-import { readBoundedBody } from "../http/read-json.ts";
+import { readBoundedBody } from "../http/read-request.ts";
 import type { ServerContext } from "../http/server-context.ts";
 
 /** Receives GitHub's events, which are signed and have no access token. */
