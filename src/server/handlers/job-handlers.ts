@@ -13,7 +13,7 @@ import { creationOwner } from "../../contract/people/principal.ts";
 import type { NewJob } from "../../records/jobs/insert-jobs.ts";
 import { type AuditedChange, findRequester } from "../../records/people/add-audit-entry.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
-import { JsonText } from "../http/json-text.ts";
+import { JsonText } from "../http/build-response.ts";
 import { readPreferredWait } from "../http/preferred-wait.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import { linkFormerTrace, requestSpan } from "../http/request-id.ts";
