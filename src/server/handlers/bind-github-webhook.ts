@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import { limits } from "../../contract/limits.ts";
-import { callerGroup } from "../http/caller-group.ts";
+import { callerGroup } from "../http/remote-address.ts";
 import { createConcurrencyLimit } from "../http/concurrency-limit.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import { readBoundedBody } from "../http/read-request.ts";
