@@ -12,8 +12,7 @@ import {
 import { reportAttempts } from "./lost-attempts.ts";
 import { removeLostPods } from "./lost-pods.ts";
 import { monitorStep, requestSyncs } from "./monitor-step.ts";
-import { firstStep, nextStep } from "./parallelism.ts";
-import { planWork, startStep } from "./plan-work.ts";
+import { firstStep, nextStep, planWork, startStep } from "./plan-work.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import type { ObservedState } from "../observe/observed-state.ts";

@@ -1,12 +1,12 @@
 import { checkSuspended, suspendStep } from "./cancel.ts";
 import { remainingDeadlineSeconds, workedSeconds } from "./deadline-seconds.ts";
 import { combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
-import { findQueue } from "./find-queue.ts";
 import { podEndTime } from "./pod-failure-policy.ts";
 import { checkPodWarning, checkUnstartedPod, podStartDeadline } from "./pod-start-seconds.ts";
 import { reportWait } from "./report-wait.ts";
 import { areAllScheduled, checkUnscheduledPod } from "./scheduling.ts";
 import { firstAnswer, type StepWait, type WaitingStep } from "./waiting.ts";
+import { findQueue } from "./worker-job-manifest.ts";
 import { checkMissingPods } from "./worker-job-rejection.ts";
 import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
 import { statusReasonTable } from "../../../../src/contract/jobs/status-reasons.ts";
