@@ -10,7 +10,7 @@ import { statusCause, type StatusReason } from "../../../../src/contract/jobs/st
 import { canTransition } from "../../../../src/contract/jobs/status.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { truncate } from "../../../../src/contract/text/bounded-text.ts";
-import type { ConditionValue } from "../../../../src/resources/with-condition.ts";
+import type { ConditionValue } from "../../../../src/resources/conditions.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { mayRun } from "../observe/worker-pod.ts";
 
