@@ -1,20 +1,28 @@
+import { createHash } from "node:crypto";
 import { findCreated, readIdempotency, replayedHeaders } from "./idempotency.ts";
 import { requireJob, requireRecorded } from "./require-job.ts";
 import { resolveJobs } from "./resolve-jobs.ts";
-import { showJob, showJobText } from "./show-job.ts";
 import type { Caller } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { newId } from "../../contract/id.ts";
-import { type Job, job as jobSchema, type JobRequest } from "../../contract/jobs/job.ts";
+import {
+  type Job,
+  type JobDetail,
+  job as jobSchema,
+  type JobRequest,
+} from "../../contract/jobs/job.ts";
 import type { JobPage, JobSummaryPage } from "../../contract/jobs/page.ts";
-import { isTerminal, type JobKind } from "../../contract/jobs/status.ts";
+import { replaceDataSources } from "../../contract/jobs/recipe-data.ts";
+import { isTerminal, type JobKind, type JobStatus } from "../../contract/jobs/status.ts";
+import { limits } from "../../contract/limits.ts";
 import { hasScope, reachedOrigin } from "../../contract/people/may.ts";
 import { creationOwner } from "../../contract/people/principal.ts";
+import { redactSource } from "../../contract/text/redact-source.ts";
+import { parseJob } from "../../records/jobs/find-record.ts";
 import type { NewJob } from "../../records/jobs/insert-jobs.ts";
 import { type AuditedChange, findRequester } from "../../records/people/add-audit-entry.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
-import { JsonText } from "../http/build-response.ts";
-import { readPreferredWait } from "../http/preferred-wait.ts";
+import { isETagMatch, JsonText } from "../http/build-response.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import { linkFormerTrace, requestSpan } from "../http/request-id.ts";
 import type { ServerContext } from "../http/server-context.ts";
@@ -190,4 +198,111 @@ async function waitForJobEnd(
     if (status === undefined || isTerminal(status)) break;
   }
   return (await records.jobs.find(caller.project, job.id)) ?? job;
+}
+
+type GetJob = Pick<RouteHandlers, "getJob">;
+
+/** @returns the handler of `GET /jobs/{id}`, whose readers share what is being read */
+export function createGetJob(context: ServerContext): GetJob {
+  const readJob = shareReads(context);
+  return {
+    /** The job now, or as soon as it is what the request prefers to wait for. */
+    async getJob({ records }, { caller: { project }, params: { id }, headers, request }) {
+      const known = headers["if-none-match"];
+      const seconds = readPreferredWait(headers.prefer);
+      let shown = await readJob(project, id);
+      if (seconds !== undefined) {
+        const signal = AbortSignal.any([request.signal, AbortSignal.timeout(seconds * 1000)]);
+        for await (const _ of records.changes.watch(id, signal)) {
+          shown = await readJob(project, id);
+          const isChanged = known !== undefined && !isETagMatch(known, shown.etag);
+          if (isChanged || isTerminal(shown.status)) break;
+        }
+      }
+      const { json, etag } = shown;
+      const applied = seconds === undefined ? {} : { "preference-applied": `wait=${seconds}` };
+      const answered = { etag, ...applied };
+      if (isETagMatch(known, etag)) return { status: 304, headers: answered };
+      return { status: 200, json, headers: answered };
+    },
+  };
+}
+
+interface ShownJob {
+  readonly project: string;
+  readonly status: JobStatus;
+  readonly json: JsonText<JobDetail>;
+  readonly etag: string;
+}
+
+/**
+ * Reads jobs. What is read already is shared until the job changes: a thousand requests may wait for
+ * one job, and its text may be a megabyte.
+ */
+function shareReads(context: ServerContext): (project: string, id: string) => Promise<ShownJob> {
+  const reading = new Map<string, Promise<ShownJob | undefined>>();
+  const { changes } = context.records;
+  changes.onChanged((id) => reading.delete(id));
+  changes.onGap(() => reading.clear());
+  const begin = (id: string) => {
+    const read = readShownJob(context, id).finally(() => {
+      if (reading.get(id) === read) reading.delete(id);
+    });
+    reading.set(id, read);
+    return read;
+  };
+  return async (project, id) => {
+    const shown = await (reading.get(id) ?? begin(id));
+    if (shown?.project !== project) throw notFoundError("job", id);
+    return shown;
+  };
+}
+
+/** Undefined where there is no such job. */
+async function readShownJob(
+  { records, executor }: ServerContext,
+  id: string,
+): Promise<ShownJob | undefined> {
+  const found = await records.jobs.findText(id);
+  if (found === undefined) return undefined;
+  const { project, status, document } = found;
+  const position = JSON.stringify(executor.queuePosition(id) ?? null);
+  const text = `${showJobText(document).slice(0, -1)},"queuePosition":${position}}`;
+  const etag = `"${createHash("sha256").update(text).digest("base64url")}"`;
+  return { project, status, json: new JsonText<JobDetail>([text]), etag };
+}
+
+const waitPattern = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i;
+
+/**
+ * Seconds of `wait=N` in a Prefer header, at most those that the service waits; undefined where the
+ * header does not ask to wait.
+ */
+function readPreferredWait(prefer: string | undefined): number | undefined {
+  const [, seconds] = waitPattern.exec(prefer ?? "") ?? [];
+  return seconds === undefined ? undefined : Math.min(Number(seconds), limits.preferWaitSeconds);
+}
+
+/** A job as answers contain it: a reader need not be able to fetch its sources. */
+function showJob(job: Job): Job {
+  const { model, recipe } = job;
+  return {
+    ...job,
+    model: { ...model, source: redactSource(model.source) },
+    recipe: replaceDataSources(recipe, redactSource),
+  };
+}
+
+/** An address in a job's document that has user information or a query. */
+const addressWithMore = /"(?:source|data)":"https?:(?:[^"\\]|\\.)*[?@]/i;
+
+/** The document of a job as answers contain it: few have to be parsed for that. */
+function showJobText(document: string): string {
+  const hasMore = includesMark(document) && addressWithMore.test(document);
+  return hasMore ? JSON.stringify(showJob(parseJob(document))) : document;
+}
+
+/** Found a hundred times faster than an expression. */
+function includesMark(document: string): boolean {
+  return document.includes("?") || document.includes("@");
 }
