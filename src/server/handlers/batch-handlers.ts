@@ -10,7 +10,7 @@ import { type Batch, batch as batchSchema, batchFields } from "../../contract/jo
 import { hasScope, reachedOrigin } from "../../contract/people/may.ts";
 import { creationOwner } from "../../contract/people/principal.ts";
 import { retriedBatch } from "../../contract/routes/batch-routes.ts";
-import { findRequester } from "../../records/people/add-audit-entry.ts";
+import { findRequester } from "../../records/people/audit-records.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import { linkFormerTrace, requestSpan } from "../http/request-id.ts";

@@ -20,7 +20,7 @@ import { creationOwner } from "../../contract/people/principal.ts";
 import { redactSource } from "../../contract/text/redact-source.ts";
 import { parseJob } from "../../records/jobs/find-record.ts";
 import type { NewJob } from "../../records/jobs/insert-jobs.ts";
-import { type AuditedChange, findRequester } from "../../records/people/add-audit-entry.ts";
+import { type AuditedChange, findRequester } from "../../records/people/audit-records.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import { isETagMatch, JsonText } from "../http/build-response.ts";
 import { notFoundError } from "../http/problem-response.ts";

@@ -14,7 +14,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import type { Ownership } from "../../contract/people/principal.ts";
 import type { ResponseHeader, Route } from "../../contract/routes/route.ts";
 import { type RouteName, type Routes, routes } from "../../contract/routes/routes.ts";
-import type { AuditedChange } from "../../records/people/add-audit-entry.ts";
+import type { AuditedChange } from "../../records/people/audit-records.ts";
 
 type RouteResponder = (
   request: Request,
