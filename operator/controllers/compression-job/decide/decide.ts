@@ -2,10 +2,10 @@ import { decideCancel, isCancelRequested } from "./cancel.ts";
 import { remainingDeadlineSeconds } from "./deadline-seconds.ts";
 import { type Action, combineDecisions, type Decision } from "./decision.ts";
 import { deleteExpiredWorkerJobs, finalizeEndedJob } from "./after-end.ts";
-import { findStepEnd } from "./find-step-end.ts";
 import {
   endAsReported,
   failCompressionJob,
+  findStepEnd,
   finishCompressionJob,
   followReport,
 } from "./job-end.ts";
