@@ -1,10 +1,10 @@
 import { resourceLabels } from "../../contract/custom-resources/resource-labels.ts";
 import {
+  readTerminationMessage,
   type TerminationMessage,
   workerContainer,
   workerStep,
 } from "../../contract/jobs/worker.ts";
-import { readTerminationMessage } from "../../resources/read-termination-message.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import { resources, type Stored } from "../../kubernetes/resources.ts";
