@@ -2,7 +2,7 @@ import { generateToken } from "./access-token.ts";
 import { limits } from "../contract/limits.ts";
 import type { CreatedToken, Token, TokenRequest } from "../contract/people/token.ts";
 import type { Records } from "../records/open-records.ts";
-import type { AuditedChange } from "../records/people/add-audit-entry.ts";
+import type { AuditedChange } from "../records/people/audit-records.ts";
 import type { CreatingRequest } from "../records/people/idempotency-records.ts";
 
 const dayMs = 86_400_000;

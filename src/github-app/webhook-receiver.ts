@@ -9,7 +9,7 @@ import type { Owner } from "../contract/people/principal.ts";
 import type { Log } from "../log/json-log.ts";
 import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
-import type { AuditedChange } from "../records/people/add-audit-entry.ts";
+import type { AuditedChange } from "../records/people/audit-records.ts";
 
 /** An event as GitHub delivers it. */
 export interface WebhookEvent {

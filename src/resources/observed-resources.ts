@@ -1,7 +1,13 @@
+import {
+  resourceLabels,
+  sharesAnnotation,
+  syncRequestAnnotation,
+} from "../contract/custom-resources/resource-labels.ts";
 import { workerContainer } from "../contract/jobs/worker.ts";
 import {
   booleanField,
   integerField,
+  mapField,
   messageField,
   microTimeField,
   namedMessageField,
@@ -13,25 +19,35 @@ import { messageReader } from "../kubernetes/protobuf/message-reader.ts";
 import {
   type KubernetesEvent,
   type KubernetesJob,
+  type KubernetesObject,
   type ObjectMeta,
   type Pod,
   resources,
   resourceType,
   type Stored,
 } from "../kubernetes/resources.ts";
-import {
-  observedCondition,
-  type ObservedCondition,
-  observedContainer,
-  type ObservedContainer,
-  observedMetadata,
-} from "./observed-fields.ts";
 
 type WorkerJobSpec = NonNullable<KubernetesJob["spec"]>;
 type WorkerJobStatus = NonNullable<KubernetesJob["status"]>;
 type PodSpec = NonNullable<Pod["spec"]>;
 type PodStatus = NonNullable<Pod["status"]>;
 type InvolvedObject = KubernetesEvent["involvedObject"];
+type OwnerReference = Omit<
+  NonNullable<ObjectMeta["ownerReferences"]>[number],
+  "blockOwnerDeletion"
+>;
+type ContainerState = NonNullable<NonNullable<PodStatus["containerStatuses"]>[number]["state"]>;
+type Terminated = Omit<NonNullable<ContainerState["terminated"]>, "containerID" | "signal">;
+
+type ObservedCondition = Pick<
+  NonNullable<PodStatus["conditions"]>[number],
+  "type" | "status" | "reason" | "message" | "lastTransitionTime"
+>;
+
+interface ObservedContainer {
+  name: string;
+  state?: Pick<ContainerState, "waiting" | "running"> & { terminated?: Terminated };
+}
 
 export interface ObservedWorkerJob {
   metadata?: ObjectMeta;
@@ -60,6 +76,80 @@ export interface ObservedEvent extends Pick<
 
 /** Types of the conditions with which a Job ends. */
 export const workerJobFinishedConditions: readonly string[] = ["Complete", "Failed"];
+
+const ownerReference = messageReader<OwnerReference>({
+  kind: [1, stringField],
+  name: [3, stringField],
+  uid: [4, stringField],
+  apiVersion: [5, stringField],
+  controller: [6, booleanField],
+});
+
+/** The metadata of every observed object. */
+const observedMetadata = messageReader<
+  Pick<
+    Stored<KubernetesObject>["metadata"],
+    | "name"
+    | "namespace"
+    | "uid"
+    | "resourceVersion"
+    | "creationTimestamp"
+    | "deletionTimestamp"
+    | "deletionGracePeriodSeconds"
+    | "labels"
+    | "annotations"
+    | "ownerReferences"
+  >
+>({
+  name: [1, stringField],
+  namespace: [3, stringField],
+  uid: [5, stringField],
+  resourceVersion: [6, stringField],
+  creationTimestamp: [8, timeField],
+  deletionTimestamp: [9, timeField],
+  deletionGracePeriodSeconds: [10, integerField],
+  labels: [
+    11,
+    mapField([resourceLabels.jobId, resourceLabels.step, resourceLabels.completionIndex]),
+  ],
+  annotations: [12, mapField([sharesAnnotation, syncRequestAnnotation])],
+  ownerReferences: [13, repeatedField(messageField(ownerReference))],
+});
+
+/** A condition of a Job or a pod. */
+const observedCondition = messageReader<ObservedCondition>({
+  type: [1, stringField],
+  status: [2, stringField],
+  lastTransitionTime: [4, timeField],
+  reason: [5, stringField],
+  message: [6, stringField],
+});
+
+const waiting = messageReader<NonNullable<ContainerState["waiting"]>>({
+  reason: [1, stringField],
+  message: [2, stringField],
+});
+const running = messageReader<NonNullable<ContainerState["running"]>>({
+  startedAt: [1, timeField],
+});
+const terminated = messageReader<Terminated>({
+  exitCode: [1, integerField],
+  reason: [3, stringField],
+  message: [4, stringField],
+  startedAt: [5, timeField],
+  finishedAt: [6, timeField],
+});
+const containerState = messageReader<NonNullable<ObservedContainer["state"]>>({
+  waiting: [1, messageField(waiting)],
+  running: [2, messageField(running)],
+  terminated: [3, messageField(terminated)],
+});
+
+/** The status of a container. */
+const observedContainer = messageReader<ObservedContainer>({
+  name: [1, stringField],
+  state: [2, messageField(containerState)],
+});
 
 const templatePodSpec = messageReader<Pick<PodSpec, "serviceAccountName">>({
   serviceAccountName: [8, stringField],

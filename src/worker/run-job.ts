@@ -1,6 +1,7 @@
-import { mkdir } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
-import type { Assignment } from "../contract/jobs/worker.ts";
+import { type Assignment, keptFolder } from "../contract/jobs/worker.ts";
 import { compressModel, predictCompression } from "../engine/compress-model.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import { planCompression } from "../engine/plan-compression.ts";
@@ -9,7 +10,6 @@ import { fetchInputs, type JobInputs } from "./fetch-inputs.ts";
 import { finishJob } from "./finish-job.ts";
 import type { JobDependencies, JobContext } from "./job-context.ts";
 import { assembleModel, optimizePart, shardModel } from "./worker-steps.ts";
-import { openKeptWork } from "./kept-work.ts";
 import { reportForecast } from "./report-forecast.ts";
 import { createStageClock, type Stage } from "./reporter.ts";
 import { watchUsage } from "./watch-usage.ts";
@@ -94,4 +94,26 @@ async function compressInputs(context: JobContext, inputs: JobInputs): Promise<C
       return compress(modelPath, { ...options, plan });
     });
   });
+}
+
+/**
+ * Finds the folder of what earlier attempts on this machine did with the same model, and removes
+ * what they did with another one, or before the machine was started: its disk may lack some of it.
+ * @returns undefined where it is not known when the machine was started
+ */
+async function openKeptWork(
+  workDirectory: string,
+  { sha256, external }: JobInputs["model"],
+): Promise<string | undefined> {
+  if (process.platform !== "linux") return undefined;
+  const start = await readFile("/proc/sys/kernel/random/boot_id", "utf8");
+  const content = JSON.stringify({ start, sha256, external });
+  const name = createHash("sha256").update(content).digest("hex");
+  const folder = path.join(workDirectory, keptFolder);
+  const kept = path.join(folder, name);
+  await mkdir(kept, { recursive: true });
+  for (const other of await readdir(folder)) {
+    if (other !== name) await rm(path.join(folder, other), { recursive: true });
+  }
+  return kept;
 }

@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import test, { type TestContext } from "node:test";
 import { defaultConnectionLimits } from "../../src/contract/connection-limits.ts";
 import { ServiceError } from "../../src/contract/errors.ts";
-import { readBoundedBody } from "../../src/server/http/read-json.ts";
+import { readBoundedBody } from "../../src/server/http/read-request.ts";
 import { startHttpServer } from "../../src/service/http-server/start-http-server.ts";
 
 /** A second in place of each time that a client is given. */

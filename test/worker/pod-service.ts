@@ -22,7 +22,7 @@ import {
   terminationMessage,
 } from "../../src/contract/jobs/worker.ts";
 import type { JobPart } from "../../src/records/jobs/find-attempts.ts";
-import type { AttemptPod } from "../../src/records/jobs/begin-attempt.ts";
+import type { AttemptPod } from "../../src/records/jobs/attempt-records.ts";
 import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { createServiceMetrics } from "../../src/server/http/service-metrics.ts";

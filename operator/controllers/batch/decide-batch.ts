@@ -16,7 +16,7 @@ import {
   type BatchObject,
   type CompressionJobObject,
 } from "../../../src/resources/custom-resources.ts";
-import { hasTrueCondition } from "../../../src/resources/has-true-condition.ts";
+import { hasTrueCondition } from "../../../src/resources/conditions.ts";
 
 interface BatchDecision {
   /** Indexes of the jobs to create. */

@@ -23,8 +23,11 @@ import { textLimits } from "../../../src/contract/limits.ts";
 import { truncate } from "../../../src/contract/text/bounded-text.ts";
 import { batchJobCount, modelTargetPair } from "../../../src/resources/child-compression-job.ts";
 import { resolveBatchId } from "../../../src/resources/job-identity.ts";
-import { lifecycleConditions } from "../../../src/resources/lifecycle-conditions.ts";
-import { type ConditionValue, withCondition } from "../../../src/resources/with-condition.ts";
+import {
+  type ConditionValue,
+  lifecycleConditions,
+  withCondition,
+} from "../../../src/resources/conditions.ts";
 
 /** Equal to the present status where nothing has changed. Terminal statuses stay. */
 export function nextBatchStatus(

@@ -1,5 +1,10 @@
-import type { ActionContext, ActionDependencies } from "./act/action-context.ts";
-import { executeAction, isNamespaceTerminating, setFinalizer } from "./act/execute-action.ts";
+import {
+  type ActionContext,
+  type ActionDependencies,
+  executeAction,
+  isNamespaceTerminating,
+  setFinalizer,
+} from "./act/execute-action.ts";
 import { StartedJobs } from "./act/started-jobs.ts";
 import { decide } from "./decide/decide.ts";
 import {

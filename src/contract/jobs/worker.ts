@@ -11,6 +11,7 @@ import { jobId } from "../id.ts";
 import { textLimits } from "../limits.ts";
 import { modelFile } from "../models/manifest.ts";
 import { modelReference, sha256 } from "../models/model.ts";
+import { jsonValue } from "../text/json-value.ts";
 import { shownLine } from "../text/shown-line.ts";
 
 /** A worker's share of a job that several pods work on; the steps follow one another. */
@@ -168,6 +169,16 @@ export const terminationMessage = z.object({
     .describe("Whether the service confirmed that it recorded all events, the result too."),
 });
 export type TerminationMessage = z.infer<typeof terminationMessage>;
+
+const terminationText = jsonValue.pipe(terminationMessage);
+
+/**
+ * Parses the termination message of a worker in the status of its pod; undefined where the text is
+ * another one, such as the end of the container's output.
+ */
+export function readTerminationMessage(text: string | undefined): TerminationMessage | undefined {
+  return text === undefined ? undefined : terminationText.safeParse(text).data;
+}
 
 /** In the folder of a job on this machine: what its worker keeps for the next attempt. */
 export const keptFolder = "kept";

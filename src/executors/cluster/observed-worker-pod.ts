@@ -1,14 +1,14 @@
 import { resourceLabels } from "../../contract/custom-resources/resource-labels.ts";
 import {
+  readTerminationMessage,
   type TerminationMessage,
   workerContainer,
   workerStep,
 } from "../../contract/jobs/worker.ts";
-import { readTerminationMessage } from "../../resources/read-termination-message.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import { resources, type Stored } from "../../kubernetes/resources.ts";
-import type { AttemptPod as PodRecord } from "../../records/jobs/begin-attempt.ts";
+import type { AttemptPod as PodRecord } from "../../records/jobs/attempt-records.ts";
 
 /** A pod that works on a job, as far as the service needs it. */
 export interface ObservedWorkerPod {

@@ -11,7 +11,7 @@ import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { readPodLog } from "../../kubernetes/pod-log.ts";
 import type { Log } from "../../log/json-log.ts";
 import { describeDisruption } from "../../resources/disruption.ts";
-import { lostLines } from "../../records/jobs/lost-lines.ts";
+import { lostLines } from "../../records/jobs/log-records.ts";
 import type { Records } from "../../records/open-records.ts";
 
 interface PodLogCollectorOptions {

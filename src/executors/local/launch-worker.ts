@@ -1,13 +1,14 @@
+import { mkdir } from "node:fs/promises";
 import type { RequestListener } from "node:http";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { assignedBlobs } from "../../contract/jobs/worker-transfers.ts";
-import type { StartedAttempt } from "../../records/jobs/begin-attempt.ts";
+import type { StartedAttempt } from "../../records/jobs/attempt-records.ts";
 import type { Records } from "../../records/open-records.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
+import { blobPath } from "../../storage/directory-blob-store.ts";
 import type { Contain } from "./containment.ts";
 import { jobSocketName, openJobSocket } from "./job-socket.ts";
-import { prepareJobStorage } from "./job-storage.ts";
 import {
   runWorkerProcess,
   type WorkerProcess,
@@ -52,16 +53,36 @@ export async function launchWorker(
   const directory = join(workDirectory, jobId);
   const assignment = await records.workers.findAssignment(jobId, attempt);
   const wanted = assignment === undefined ? [] : assignedBlobs(assignment);
-  const inputs = await prepareJobStorage(jobStorage(workDirectory, jobId), wanted, {
-    blobs,
-    signal,
-  });
+  const inputs = await linkInputs(jobStorage(workDirectory, jobId), wanted, blobs, signal);
   const plain = { command: process.execPath, args: [workerPath], directory, inputs };
   const environment = processEnvironment(run, options);
   const supervised = { directory, environment, onStarted };
   if (contain === undefined) return runWorkerProcess({ ...plain, ...supervised }, signal);
   await using _socket = await openJobSocket(directory, { jobId, answer: options.answerWorker });
   return await runWorkerProcess({ ...contain(plain), ...supervised }, signal);
+}
+
+/**
+ * Makes the folder of the blobs that a job's worker reads: as links where the file system has them,
+ * since models are large.
+ * @returns the paths of what the worker reads
+ */
+async function linkInputs(
+  directory: string,
+  inputs: Iterable<string>,
+  blobs: BlobStore,
+  signal: AbortSignal,
+): Promise<string[]> {
+  await mkdir(directory, { recursive: true });
+  const paths: string[] = [];
+  for (const sha256 of inputs) {
+    if ((await blobs.find(sha256)) === undefined) continue;
+    const target = blobPath(directory, sha256);
+    await mkdir(dirname(target), { recursive: true });
+    await blobs.materialize(sha256, target, signal);
+    paths.push(target);
+  }
+  return paths;
 }
 
 function processEnvironment(

@@ -14,7 +14,7 @@ import type { Executor } from "../executor.ts";
 import { isStorageFailure } from "../../storage/file-error.ts";
 import { createSecretAuthentication, type WorkerAuthentication } from "../worker-authentication.ts";
 import { type ContainmentOptions, openContainment } from "./containment.ts";
-import { removeScratch } from "./job-storage.ts";
+import { removeScratch } from "./scratch-folder.ts";
 import { type LaunchOptions, launchWorker, type LocalAttempt } from "./launch-worker.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { followReplicas } from "./follow-replicas.ts";

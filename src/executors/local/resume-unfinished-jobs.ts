@@ -6,7 +6,7 @@ import { maxDisruptions } from "../../contract/limits.ts";
 import type { UnfinishedJob } from "../../records/jobs/attempt-records.ts";
 import type { Records } from "../../records/open-records.ts";
 import { errorMessage } from "../../log/error-message.ts";
-import { removeScratch, scratchOwner } from "./job-storage.ts";
+import { removeScratch, scratchOwner } from "./scratch-folder.ts";
 import { readStartMark, stopProcessGroup } from "./run-worker-process.ts";
 
 interface ResumeOptions {

@@ -3,7 +3,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Manifest, ModelFile, StoredUpload } from "../../contract/models/manifest.ts";
 import type { Owner } from "../../contract/people/principal.ts";
-import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "../people/audit-records.ts";
 import { insertProjectBlob, selectProjectBlobs } from "./project-blob-records.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 

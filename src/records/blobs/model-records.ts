@@ -5,7 +5,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import type { ModelPage, ModelQuery } from "../../contract/routes/model-routes.ts";
 import { uploadSource } from "../../contract/models/model-source.ts";
 import { liveStatuses } from "../../contract/jobs/status.ts";
-import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "../people/audit-records.ts";
 import { buildPage, parseCursor } from "../database/rows.ts";
 import { selectManifestsWith } from "./manifest-records.ts";
 import { selectProjectBlobs } from "./project-blob-records.ts";

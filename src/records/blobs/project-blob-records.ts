@@ -1,6 +1,6 @@
 import { addStoredBytes } from "../database/counters.ts";
 import type { Owner } from "../../contract/people/principal.ts";
-import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "../people/audit-records.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "../database/store.ts";
 
 /** Stands for no repository, since columns of a primary key should not be null. */

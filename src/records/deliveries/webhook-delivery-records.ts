@@ -9,7 +9,7 @@ import type { DeliveryPage, DeliveryQuery } from "../../contract/routes/webhook-
 import { buildPage, parseCursor } from "../database/rows.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
-import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "../people/audit-records.ts";
 
 const dayMs = 86_400_000;
 

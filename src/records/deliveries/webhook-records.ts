@@ -11,7 +11,7 @@ import {
 import { limits } from "../../contract/limits.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
-import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "../people/audit-records.ts";
 import { createOnce, type CreatingRequest } from "../people/idempotency-records.ts";
 
 /** A webhook of a project, and who changes it. */

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Artifact } from "../../contract/jobs/artifact.ts";
-import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "../people/audit-records.ts";
 import { parseJob } from "./find-record.ts";
 import { type Store, runWriteTransaction } from "../database/store.ts";
 

@@ -1,14 +1,15 @@
-import { appendLines } from "./append-lines.ts";
+import type { Insertable } from "kysely";
 import { applyEvents, type JobEvent } from "./apply-event.ts";
 import {
-  type AttemptPod,
-  beginLocalAttempt,
-  beginPodAttempt,
-  ensurePodAttempt,
-} from "./begin-attempt.ts";
-import { currentAttempts, findAttempts } from "./find-attempts.ts";
-import { findRecord } from "./find-record.ts";
+  type AttemptRecord,
+  currentAttempts,
+  findAttempts,
+  type JobPart,
+} from "./find-attempts.ts";
+import { findRecord, type JobRecord } from "./find-record.ts";
+import { appendLines } from "./log-records.ts";
 import { saveRecords } from "./save-records.ts";
+import { restartEvents } from "./translate-part-event.ts";
 import type { JobError } from "../../contract/errors.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
 import { splitLogLines } from "../../contract/jobs/split-log-lines.ts";
@@ -16,7 +17,21 @@ import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import { isTerminal, liveStatuses } from "../../contract/jobs/status.ts";
 import type { ProcessIdentity } from "../database/replica.ts";
 import type { Schema } from "../database/schema.ts";
-import { runWriteTransaction, type Store } from "../database/store.ts";
+import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
+
+export interface StartedAttempt {
+  readonly attempt: number;
+  /** Attempts before it that failed and were not disrupted. */
+  readonly failedAttempts: number;
+  /** Time limit of the attempt, seconds. */
+  readonly deadlineSeconds: number | undefined;
+}
+
+/** A pod that works on a job. */
+export interface AttemptPod {
+  readonly podUid: string;
+  readonly part: JobPart | null;
+}
 
 /** What ends a local worker that is not its job's fault, as the job's log says it. */
 const disruptions = {
@@ -60,8 +75,27 @@ export function attemptRecords(store: Store) {
      * Starts the next attempt, of a local process; undefined where the job needs no worker, or has
      * one. An attempt that was started with the same secret is the same one.
      */
-    begin: (jobId: string, secretHash: string) =>
-      runWriteTransaction(store, (writing) => beginLocalAttempt(writing, jobId, secretHash)),
+    begin: (jobId: string, secretHash: string): Promise<StartedAttempt | undefined> =>
+      runWriteTransaction(store, async (writing) => {
+        const { trx, replica, effects } = writing;
+        const running = await trx
+          .selectFrom("attempts")
+          .select("secret_hash")
+          .where("job_id", "=", jobId)
+          .where("ended_at", "is", null)
+          .executeTakeFirst();
+        // Begun before, by a transaction whose answer was lost, or by another replica.
+        if (running !== undefined && running.secret_hash !== secretHash) return undefined;
+        const columns = { secret_hash: secretHash, replica: replica.id };
+        const record = running
+          ? await findRecord(writing, jobId)
+          : await beginAttempt(writing, jobId, { part: null, columns, starts: true });
+        if (record === undefined) return undefined;
+        effects.begun.add(jobId);
+        const { attempt, job } = record;
+        const failed = (await findAttempts(trx, jobId)).filter(isFailed);
+        return { attempt, failedAttempts: failed.length, deadlineSeconds: job.deadlineSeconds };
+      }),
 
     /**
      * Number of the pod's attempt, which starts when the pod is first seen; undefined where the job
@@ -74,8 +108,16 @@ export function attemptRecords(store: Store) {
      * Number of the pod's attempt, also of a pod that never asked for its assignment and whose job
      * has ended.
      */
-    ensurePodAttempt: (jobId: string, pod: AttemptPod) =>
-      runWriteTransaction(store, (writing) => ensurePodAttempt(writing, jobId, pod)),
+    ensurePodAttempt: (jobId: string, pod: AttemptPod): Promise<number | undefined> =>
+      runWriteTransaction(store, async (writing) => {
+        const attempt = await beginPodAttempt(writing, jobId, pod);
+        const before = await findRecord(writing, jobId);
+        if (attempt !== undefined || before === undefined) return attempt;
+        const after = { ...before, attempt: before.attempt + 1 };
+        await insertAttempt(writing, after, newPodAttempt(pod));
+        await saveRecords(writing, [{ before, after }]);
+        return after.attempt;
+      }),
 
     async findPodAttempt(jobId: string, podUid: string) {
       const row = await db
@@ -185,6 +227,100 @@ export function attemptRecords(store: Store) {
       return rows.map(parseUnfinishedRow);
     },
   };
+}
+
+interface NewAttempt {
+  readonly part: JobPart | null;
+  /** Whether the job's reason says so: that of a resource is the operator's. */
+  readonly starts?: true;
+  readonly columns: Partial<Insertable<Schema["attempts"]>>;
+}
+
+function isFailed({ endedAt, wasDisrupted }: AttemptRecord): boolean {
+  return endedAt !== null && !wasDisrupted;
+}
+
+async function beginPodAttempt(
+  writing: WriteTransaction,
+  jobId: string,
+  pod: AttemptPod,
+): Promise<number | undefined> {
+  const known = await writing.trx
+    .selectFrom("attempts")
+    .select("attempt")
+    .where("job_id", "=", jobId)
+    .where("pod_uid", "=", pod.podUid)
+    .executeTakeFirst();
+  return known?.attempt ?? (await beginAttempt(writing, jobId, newPodAttempt(pod)))?.attempt;
+}
+
+function newPodAttempt({ podUid, part }: AttemptPod): NewAttempt {
+  return {
+    part,
+    columns: { pod_uid: podUid, step: part?.step ?? null, share: part?.index ?? null },
+  };
+}
+
+async function beginAttempt(
+  writing: WriteTransaction,
+  jobId: string,
+  newAttempt: NewAttempt,
+): Promise<JobRecord | undefined> {
+  const before = await findRecord(writing, jobId);
+  if (before === undefined || isTerminal(before.job.status)) return undefined;
+  if (before.job.status === "Cancelling") return undefined;
+  const { part } = newAttempt;
+  const attempts = await findAttempts(writing.trx, jobId);
+  const isRestart = attempts.some(
+    (other) => other.part?.step === part?.step && other.part?.index === part?.index,
+  );
+  const started = { ...before, attempt: before.attempt + 1 };
+  const restarted = isRestart ? await restartRecord(writing, started, part) : started;
+  const after = newAttempt.starts ? sayThatWorkerStarts(restarted) : restarted;
+  await insertAttempt(writing, after, newAttempt);
+  await saveRecords(writing, [{ before, after }]);
+  return after;
+}
+
+/** It waits no longer, and is not worked on yet: seconds in which it would seem stuck. */
+function sayThatWorkerStarts(record: JobRecord): JobRecord {
+  if (record.job.status !== "Pending") return record;
+  const { reason, message } = statusCause("starting");
+  return { ...record, job: { ...record.job, statusReason: reason, statusMessage: message } };
+}
+
+async function insertAttempt(
+  { trx, now }: WriteTransaction,
+  { job, attempt }: JobRecord,
+  { columns }: NewAttempt,
+): Promise<void> {
+  const started = { progress: 0, next_seq: 1, started_at: now.toISOString() };
+  await trx
+    .insertInto("attempts")
+    .values({ job_id: job.id, attempt, ...started, ...columns })
+    .execute();
+}
+
+async function restartRecord(
+  writing: WriteTransaction,
+  record: JobRecord,
+  part: JobPart | null,
+): Promise<JobRecord> {
+  const { now, trx } = writing;
+  // It may fetch another model, which other shares belong to.
+  if (part?.step === "shard") {
+    await trx.deleteFrom("job_shares").where("job_id", "=", record.job.id).execute();
+  }
+  const text = `${restartReason(record, part)}: attempt ${record.attempt} begins`;
+  const line = { stream: "stderr", text, at: now.toISOString() } as const;
+  const logged = await appendLines(writing, record, [line]);
+  return { ...logged, job: applyEvents(logged.job, restartEvents(logged.job, part), now) };
+}
+
+function restartReason({ resource }: JobRecord, part: JobPart | null): string {
+  if (resource === null) return "Another worker takes over";
+  const share = part?.step === "optimize" ? ` share ${part.index + 1}` : "";
+  return `Another pod takes over${share}`;
 }
 
 const unfinishedColumns = [

@@ -4,7 +4,7 @@ import { saveBaselines } from "./save-records.ts";
 import { claimSuite, findSuiteRepository } from "./suite-records.ts";
 import type { Ownership } from "../../contract/people/principal.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
-import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "../people/audit-records.ts";
 
 /** What later jobs are compared with. */
 export function baselineRecords(store: Store) {

@@ -7,7 +7,7 @@ import { job } from "../../contract/jobs/job.ts";
 import { type BatchPage, type BatchQuery, batchSummary } from "../../contract/jobs/page.ts";
 import type { Origin } from "../../contract/people/principal.ts";
 import { batchStatus, type BatchStatus, type JobStatus } from "../../contract/jobs/status.ts";
-import { addAuditEntry, type AuditedChange, findRequester } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange, findRequester } from "../people/audit-records.ts";
 import { buildPage, parseCursor } from "../database/rows.ts";
 import { findBatch, listBatchJobs } from "./find-batch.ts";
 import { listCancellableRecords } from "./find-record.ts";

@@ -10,14 +10,19 @@ import {
   serializeResource,
 } from "./find-record.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
-import { insertJobs, listNamedUploads, missingUploadError, type NewJob } from "./insert-jobs.ts";
+import {
+  findMissingUploads,
+  insertJobs,
+  listNamedUploads,
+  missingUploadError,
+  type NewJob,
+} from "./insert-jobs.ts";
 import { saveRecords } from "./save-records.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { liveStatuses } from "../../contract/jobs/status.ts";
 import { type Target, target } from "../../contract/jobs/target.ts";
-import { findMissingUploads } from "../blobs/find-missing-uploads.ts";
 import {
   runReadTransaction,
   runWriteTransaction,

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { forgetBaselines } from "./baseline-records.ts";
 import { deleteEndedJobs, isJobNeeded } from "./delete-jobs.ts";
-import { deleteLog } from "./delete-log.ts";
+import { deleteLog } from "./log-records.ts";
 import { deleteBatchWithJobs } from "./deletion-records.ts";
 import { parseJob } from "./find-record.ts";
 import { type Expiry, findExpiry, type Retention } from "./retention.ts";

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { deleteLog } from "./delete-log.ts";
+import { deleteLog } from "./log-records.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { liveStatuses } from "../../contract/jobs/status.ts";
 import { deleteJobBlobs } from "../blobs/release-blobs.ts";

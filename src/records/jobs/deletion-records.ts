@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
-import { addAuditEntry, type AuditedChange } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "../people/audit-records.ts";
 import { deleteEndedJobs, rememberResources, requireUnused } from "./delete-jobs.ts";
 import { findBatch } from "./find-batch.ts";
 import { findRecord } from "./find-record.ts";

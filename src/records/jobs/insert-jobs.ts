@@ -5,7 +5,7 @@ import { batchJobId, newId } from "../../contract/id.ts";
 import type { Baseline } from "../../contract/jobs/baseline.ts";
 import type { CreatedBy } from "../../contract/jobs/creation.ts";
 import { type GateLimits, hasFailedGate } from "../../contract/jobs/gate.ts";
-import type { Job } from "../../contract/jobs/job.ts";
+import type { Job, JobRequest } from "../../contract/jobs/job.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
@@ -16,13 +16,12 @@ import { quotaError } from "../../contract/people/usage.ts";
 import { addWaitingJobs } from "../database/counters.ts";
 import { chunkRows } from "../database/rows.ts";
 import type { Schema } from "../database/schema.ts";
-import type { WriteTransaction } from "../database/store.ts";
+import type { Store, WriteTransaction } from "../database/store.ts";
 import { originColumns } from "../people/owner-records.ts";
 import { readWaitingJobs } from "../people/usage-records.ts";
 import { listDataSources } from "../../contract/jobs/recipe-data.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import { findUploadHash } from "../../contract/models/model-source.ts";
-import { findMissingUploads } from "../blobs/find-missing-uploads.ts";
+import { findUploadHash, isFolderSource } from "../../contract/models/model-source.ts";
 import { summarizeJob } from "../../contract/jobs/job-summary.ts";
 import { limits } from "../../contract/limits.ts";
 
@@ -53,6 +52,46 @@ export interface NewJob {
   readonly origin?: Origin | null;
   /** Of the span of the request that creates it, where the service traces requests. */
   readonly traceparent?: string | undefined;
+}
+
+/** What all jobs of one request have in common. */
+export interface JobFields extends Pick<
+  JobRequest,
+  "gates" | "labels" | "dryRun" | "deadlineSeconds"
+> {
+  readonly kind: JobKind;
+  readonly name?: string | undefined;
+}
+
+/** A job of a request, for one of its models and one of its targets. */
+export function jobFromRequest(
+  request: JobFields,
+  reference: ModelReference,
+  resolved: Pick<NewJob, "target" | "recipe">,
+): NewJob {
+  const { kind, name, gates = {}, labels = {}, dryRun, deadlineSeconds } = request;
+  const model = { ...reference, name: reference.name ?? modelNameFromSource(reference.source) };
+  return {
+    ...resolved,
+    kind,
+    name: name ?? `${model.name} for ${resolved.target.name}`,
+    model,
+    gateLimits: gates,
+    dryRun,
+    deadlineSeconds,
+    labels,
+  };
+}
+
+/** The file's name, or the start of the upload's hash. */
+function modelNameFromSource(source: string): string {
+  const name =
+    findUploadHash(source)?.slice(0, 12) ??
+    new URL(source).pathname.split("/").findLast((part) => part !== "");
+  // A repository without a file ends with its revision.
+  const own = isFolderSource(source) ? name?.replace(/@.*$/, "") : name;
+  const safe = (own ?? "").replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
+  return safe.slice(0, 100) || "model";
 }
 
 /** Creates jobs that all wait for a worker, in the given order. */
@@ -180,6 +219,27 @@ export async function requireUploads(
 /** For a job that names an upload which its project does not have. */
 export function missingUploadError(sha256: string): ServiceError {
   return new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
+}
+
+const hashesPerQuery = 200;
+
+/** Of the hashes those that are not uploads of the project, in their order. */
+export async function findMissingUploads(
+  db: Store["db"],
+  project: string,
+  hashes: readonly string[],
+): Promise<string[]> {
+  const found = new Set<string>();
+  for (let start = 0; start < hashes.length; start += hashesPerQuery) {
+    const rows = await db
+      .selectFrom("project_blobs")
+      .select("sha256")
+      .where("project", "=", project)
+      .where("sha256", "in", hashes.slice(start, start + hashesPerQuery))
+      .execute();
+    for (const { sha256 } of rows) found.add(sha256);
+  }
+  return hashes.filter((hash) => !found.has(hash));
 }
 
 /** Hashes of the uploads that jobs name as models or data, each once. */

@@ -14,7 +14,7 @@ import type { Origin } from "../../contract/people/principal.ts";
 import { buildPage, countFitting } from "../database/rows.ts";
 import { runWriteTransaction, type Store } from "../database/store.ts";
 import { queueWebhookEvents } from "../deliveries/queue-webhook-events.ts";
-import { addAuditEntry, type AuditedChange, findRequester } from "../people/add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange, findRequester } from "../people/audit-records.ts";
 import { createOnce, type CreatingRequest } from "../people/idempotency-records.ts";
 
 export function jobRecords(store: Store) {

@@ -1,4 +1,6 @@
 import type { ExpressionBuilder, Kysely } from "kysely";
+import { type AttemptRecord, currentAttempts } from "./find-attempts.ts";
+import type { JobRecord } from "./find-record.ts";
 import { type LogLine, logLine } from "../../contract/jobs/log.ts";
 import { limits } from "../../contract/limits.ts";
 import { packSegment, unpackSegment } from "../database/log-segment.ts";
@@ -56,6 +58,44 @@ export function logRecords(store: Store) {
       }
     },
   };
+}
+
+const linesPerInsert = 500;
+
+/** Appends lines to the job's log. The returned record counts them; the caller saves it. */
+export async function appendLines(
+  writing: WriteTransaction,
+  record: JobRecord,
+  lines: readonly Omit<LogLine, "seq">[],
+): Promise<JobRecord> {
+  const rows = lines.map((line, i) => ({
+    ...line,
+    job_id: record.job.id,
+    seq: record.nextLogSeq + i,
+  }));
+  for (let start = 0; start < rows.length; start += linesPerInsert) {
+    const chunk = rows.slice(start, start + linesPerInsert);
+    await writing.trx.insertInto("log_lines").values(chunk).execute();
+  }
+  return { ...record, nextLogSeq: record.nextLogSeq + lines.length };
+}
+
+/** The line of a job's log in place of lines that nobody can read any more. */
+export function lostLines(why: string): Pick<LogLine, "stream" | "text">[] {
+  return [{ stream: "stderr", text: `(lines of the worker may be missing here: ${why})` }];
+}
+
+/** The same for each replaced worker whose last lines are not recorded when the job ends. */
+export function unreadLines(attempts: readonly AttemptRecord[], now: Date): Omit<LogLine, "seq">[] {
+  const current = currentAttempts(attempts);
+  const unread = attempts.filter((each) => each.endedAt === null && !current.includes(each));
+  const at = now.toISOString();
+  return unread.flatMap(({ attempt }) =>
+    lostLines(`the job ended before the log of attempt ${attempt} was read`).map((line) => ({
+      ...line,
+      at,
+    })),
+  );
 }
 
 async function readPageBefore(store: Store, jobId: string, range: LogRange): Promise<LogLine[]> {
@@ -188,4 +228,37 @@ async function readLogRows(lines: ReturnType<typeof selectLines>): Promise<LogLi
 
 function lineSize(eb: ExpressionBuilder<Schema, "log_lines">) {
   return ["seq", eb.fn<number>("octet_length", ["text"]).as("bytes")] as const;
+}
+
+/** Rows that one transaction deletes: others wait for it. */
+const linesPerStep = 2_000;
+const segmentsPerStep = 50;
+
+/** Lines before segments: those that are packed meanwhile are deleted as well. */
+export async function deleteLog({ db }: Store, jobId: string): Promise<void> {
+  await deleteInSteps(linesPerStep, (limit) => {
+    const lines = db.selectFrom("log_lines").select("seq").where("job_id", "=", jobId);
+    const first = lines.orderBy("seq").limit(limit);
+    return db.deleteFrom("log_lines").where("job_id", "=", jobId).where("seq", "in", first);
+  });
+  await deleteInSteps(segmentsPerStep, (limit) => {
+    const segments = db.selectFrom("log_segments").select("first_seq").where("job_id", "=", jobId);
+    const first = segments.orderBy("first_seq").limit(limit);
+    return db
+      .deleteFrom("log_segments")
+      .where("job_id", "=", jobId)
+      .where("first_seq", "in", first);
+  });
+}
+
+async function deleteInSteps(
+  rows: number,
+  deleteFirst: (rows: number) => {
+    executeTakeFirstOrThrow(): Promise<{ readonly numDeletedRows: bigint }>;
+  },
+): Promise<void> {
+  for (;;) {
+    const { numDeletedRows } = await deleteFirst(rows).executeTakeFirstOrThrow();
+    if (numDeletedRows < rows) return;
+  }
 }

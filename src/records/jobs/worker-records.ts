@@ -1,4 +1,3 @@
-import { appendLines } from "./append-lines.ts";
 import { applyEvent } from "./apply-event.ts";
 import { findAssignment } from "./find-assignment.ts";
 import {
@@ -9,7 +8,7 @@ import {
 } from "./find-attempts.ts";
 import { findPace } from "./find-pace.ts";
 import { findRecord } from "./find-record.ts";
-import { unreadLines } from "./lost-lines.ts";
+import { appendLines, unreadLines } from "./log-records.ts";
 import { saveRecords } from "./save-records.ts";
 import { translatePartEvent } from "./translate-part-event.ts";
 import type { Job } from "../../contract/jobs/job.ts";

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
-import type { AuditedChange } from "./add-audit-entry.ts";
+import type { AuditedChange } from "./audit-records.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
 /** A request with an Idempotency-Key, which counts for one token or session of one project. */

@@ -8,7 +8,7 @@ import {
 } from "../../contract/people/person.ts";
 import { defaultProject } from "../../contract/project.ts";
 import type { Membership, Role } from "../../contract/people/role.ts";
-import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "./audit-records.ts";
 import { findPersonAccess } from "./person-access.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";

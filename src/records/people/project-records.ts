@@ -1,5 +1,5 @@
 import type { Project } from "../../contract/project.ts";
-import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "./audit-records.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store } from "../database/store.ts";
 

@@ -3,7 +3,7 @@ import { administratorId } from "../../contract/people/person.ts";
 import { defaultProject } from "../../contract/project.ts";
 import { findRole } from "../../contract/people/role.ts";
 import { type Session, session } from "../../contract/people/session.ts";
-import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "./audit-records.ts";
 import { createLastUseWriter } from "./token-records.ts";
 import { makeAdministrator, saveAdministrator } from "./member-records.ts";
 import {

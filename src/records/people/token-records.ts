@@ -1,4 +1,4 @@
-import { addAuditEntry, type AuditedChange } from "./add-audit-entry.ts";
+import { addAuditEntry, type AuditedChange } from "./audit-records.ts";
 import { createOnce, type CreatingRequest } from "./idempotency-records.ts";
 import { spendIdentity, type SpentIdentity } from "./identity-records.ts";
 import { findPersonAccess } from "./person-access.ts";

@@ -4,13 +4,13 @@ import { requireRecorded } from "./require-job.ts";
 import { requireOwnSuite } from "./require-own-suite.ts";
 import { requireAllowedReport, resolveReport } from "./resolve-report.ts";
 import { type RepeatedBatch, resubmitJobs } from "./resubmit-jobs.ts";
-import { createdByCaller } from "./start-job.ts";
 import type { Caller } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { type Batch, batch as batchSchema, batchFields } from "../../contract/jobs/batch.ts";
 import { hasScope, reachedOrigin } from "../../contract/people/may.ts";
 import { creationOwner } from "../../contract/people/principal.ts";
 import { retriedBatch } from "../../contract/routes/batch-routes.ts";
+import { findRequester } from "../../records/people/audit-records.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import { linkFormerTrace, requestSpan } from "../http/request-id.ts";
@@ -40,7 +40,7 @@ const retryBatch: RouteHandlers["retryBatch"] = async (context, input) => {
     batch: repeated,
     jobs,
     report: await findOwnReport(context, caller, batch.id),
-    createdBy: createdByCaller(caller),
+    createdBy: findRequester(audit),
     traceparent: requestSpan(input.request)?.traceparent,
     audit,
     idempotency,
@@ -94,7 +94,7 @@ export const batchHandlers: BatchHandlers = {
       earlier ??
       (await createBatch(context, creationOwner(caller), {
         ...submission,
-        createdBy: createdByCaller(caller),
+        createdBy: findRequester(audit),
         traceparent: requestSpan(input.request)?.traceparent,
         audit,
         idempotency,

@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
 import { limits } from "../../contract/limits.ts";
-import { callerGroup } from "../http/caller-group.ts";
+import { callerGroup } from "../http/remote-address.ts";
 import { createConcurrencyLimit } from "../http/concurrency-limit.ts";
 import { notFoundError } from "../http/problem-response.ts";
-import { readBoundedBody } from "../http/read-json.ts";
+import { readBoundedBody } from "../http/read-request.ts";
 import type { ServerContext } from "../http/server-context.ts";
 
 /** Receives GitHub's events, which are signed and have no access token. */

@@ -5,7 +5,7 @@ import type { SingleSignOn } from "../../auth/single-sign-on.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { SignInProblem } from "../../contract/people/session.ts";
 import { beginCookie, browserVisit } from "./session-handlers.ts";
-import { callerGroup } from "../http/caller-group.ts";
+import { callerGroup } from "../http/remote-address.ts";
 import { createConcurrencyLimit } from "../http/concurrency-limit.ts";
 import type { ServerContext } from "../http/server-context.ts";
 

@@ -10,7 +10,7 @@ import { creationOwner } from "../../contract/people/principal.ts";
 import type { Blob, ReceiveOptions, Upload } from "../../storage/blob-store.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import { validationError } from "../http/field-errors.ts";
-import { checkDeclaredLength, readBody, readDeclaredLength } from "../http/read-json.ts";
+import { checkDeclaredLength, readBody, readDeclaredLength } from "../http/read-request.ts";
 import type { ServerContext } from "../http/server-context.ts";
 
 type ModelHandlers = Pick<

@@ -11,8 +11,7 @@ import {
 import { findUploadHash, isLocatedSource } from "../../contract/models/model-source.ts";
 import type { ModelReference } from "../../contract/models/model.ts";
 import type { Owner } from "../../contract/people/principal.ts";
-import type { NewJob } from "../../records/jobs/insert-jobs.ts";
-import { type JobFields, jobFromRequest } from "../../records/jobs/job-from-request.ts";
+import { type JobFields, jobFromRequest, type NewJob } from "../../records/jobs/insert-jobs.ts";
 import { checkAllowedPath, resolveAllowedPath } from "../../storage/allowed-path.ts";
 import { checkUrl } from "../../storage/public-address.ts";
 import { validationError } from "../http/field-errors.ts";

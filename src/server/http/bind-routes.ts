@@ -2,11 +2,10 @@ import type { Readable } from "node:stream";
 import type { Hono } from "hono";
 import { z } from "zod";
 import { releaseAfterAnswer } from "./body-memory.ts";
-import { buildResponse } from "./build-response.ts";
-import { callerGroup } from "./caller-group.ts";
-import type { JsonText } from "./json-text.ts";
+import { buildResponse, type JsonText } from "./build-response.ts";
 import { notFoundError } from "./problem-response.ts";
 import { readRequest, type RequestParts } from "./read-request.ts";
+import { callerGroup } from "./remote-address.ts";
 import { requestSpan } from "./request-id.ts";
 import type { ServerContext } from "./server-context.ts";
 import { authenticate, type Caller } from "../../auth/authenticate.ts";
@@ -15,7 +14,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import type { Ownership } from "../../contract/people/principal.ts";
 import type { ResponseHeader, Route } from "../../contract/routes/route.ts";
 import { type RouteName, type Routes, routes } from "../../contract/routes/routes.ts";
-import type { AuditedChange } from "../../records/people/add-audit-entry.ts";
+import type { AuditedChange } from "../../records/people/audit-records.ts";
 
 type RouteResponder = (
   request: Request,

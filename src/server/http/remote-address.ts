@@ -8,11 +8,21 @@ const bindings = z.object({
 /** Whether an address is that of a proxy of the administrator's. */
 export type IsTrustedProxy = (address: string) => boolean;
 
+/** What limits of strangers count a request by. */
+export function callerGroup(
+  { isTrustedProxy }: { readonly isTrustedProxy: IsTrustedProxy },
+  request: Request,
+  env: unknown,
+): string {
+  const forwardedFor = request.headers.get("x-forwarded-for");
+  return addressGroup(remoteAddress(env, forwardedFor, isTrustedProxy));
+}
+
 /**
  * Address of the caller: of its socket, and behind trusted proxies the last one in X-Forwarded-For
  * that is not theirs. Empty for requests that did not come over a socket.
  */
-export function remoteAddress(
+function remoteAddress(
   env: unknown,
   forwardedFor: string | null,
   isTrustedProxy: IsTrustedProxy,

@@ -4,8 +4,7 @@ import { limits } from "../../contract/limits.ts";
 import { reportedBlob } from "../../contract/jobs/worker-transfers.ts";
 import { type WorkerEvent, workerEvents } from "../../contract/jobs/worker.ts";
 import type { HeldMemory } from "../http/body-memory.ts";
-import { parseBody } from "../http/read-request.ts";
-import { readJson } from "../http/read-json.ts";
+import { parseBody, readJson } from "../http/read-request.ts";
 import type { ServerContext } from "../http/server-context.ts";
 import { authenticateWorker, requireReportedBlobs } from "./worker-access.ts";
 

@@ -19,8 +19,7 @@ import { stripUrlSecrets } from "../../storage/strip-url-secrets.ts";
 import { buildResponse } from "../http/build-response.ts";
 import { createConcurrencyLimit } from "../http/concurrency-limit.ts";
 import { notFoundError } from "../http/problem-response.ts";
-import { parseBody } from "../http/read-request.ts";
-import { readJson } from "../http/read-json.ts";
+import { parseBody, readJson } from "../http/read-request.ts";
 import type { ServerContext } from "../http/server-context.ts";
 import { authenticateWorker } from "./worker-access.ts";
 

@@ -1,23 +1,33 @@
-import type { ActionContext, ActionResult } from "./action-context.ts";
-import { areWorkersStopped } from "./are-workers-stopped.ts";
-import { createWorkerJob, findReadyNodes } from "./create-worker-job.ts";
+import type { StartedJobs } from "./started-jobs.ts";
 import {
   recordFinalizer,
+  resourceLabels,
   syncRequestAnnotation,
 } from "../../../../src/contract/custom-resources/resource-labels.ts";
+import { isTerminal } from "../../../../src/contract/jobs/status.ts";
+import type { ReconcileRun } from "../../../../src/controller-runtime/controller.ts";
+import type { EventRecorder } from "../../../../src/controller-runtime/event-recorder.ts";
+import type { WatchedResource } from "../../../../src/controller-runtime/watch-resource.ts";
 import type {
   DeleteOptions,
   KubernetesClient,
   MergePatch,
   PatchOptions,
 } from "../../../../src/kubernetes/kubernetes-client.ts";
-import { ignoreNotFound } from "../../../../src/kubernetes/kubernetes-error.ts";
+import {
+  ignoreNotFound,
+  isAlreadyExists,
+  isInvalid,
+  KubernetesError,
+} from "../../../../src/kubernetes/kubernetes-error.ts";
 import { findNamespacePhase } from "../../../../src/kubernetes/namespaces.ts";
 import {
+  type KubernetesJob,
   type KubernetesObject,
   type Pod,
   resources,
   type ResourceType,
+  type Stored,
 } from "../../../../src/kubernetes/resources.ts";
 import {
   type CompressionJobObject,
@@ -28,7 +38,31 @@ import {
   type ObservedWorkerJob,
 } from "../../../../src/resources/observed-resources.ts";
 import type { Action } from "../decide/decision.ts";
+import { hasReportedEnd } from "../decide/job-end.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
+import { toWorkerJob } from "../observe/worker-job.ts";
+import { isWorkerPod, mayRun, toWorkerPod } from "../observe/worker-pod.ts";
+
+export interface ActionDependencies {
+  readonly client: KubernetesClient;
+  readonly compressionJobs: WatchedResource<CompressionJobObject>;
+  readonly workerJobs: WatchedResource<ObservedWorkerJob>;
+  readonly events: EventRecorder;
+  readonly startedJobs: StartedJobs;
+}
+
+/** What the actions of one reconciliation share. */
+export interface ActionContext extends ActionDependencies {
+  readonly run: ReconcileRun;
+  /** As the last write returned it. */
+  resource: Stored<CompressionJobObject>;
+}
+
+/**
+ * Undefined where the next action follows; `stale` where the caches are behind the API server; the
+ * state to decide on again where the action observed more.
+ */
+type ActionResult = ObservedState | "stale" | undefined;
 
 export async function executeAction(
   context: ActionContext,
@@ -62,6 +96,98 @@ export async function executeAction(
     case "recordEvent":
       return recordEvent(context, action);
   }
+}
+
+async function createWorkerJob(
+  context: ActionContext,
+  manifest: KubernetesJob,
+  observed: ObservedState,
+): Promise<ActionResult> {
+  const { client, run, workerJobs, startedJobs, resource } = context;
+  if (!(await mayStartWork(context, observed))) return "stale";
+  startedJobs.add(resource.metadata);
+  try {
+    run.expectWrite(workerJobs, await client.create(observedResources.jobs, manifest));
+    return undefined;
+  } catch (error) {
+    if (isAlreadyExists(error)) return observeExisting(context, manifest, observed);
+    if (error instanceof KubernetesError && (error.status === 403 || isInvalid(error))) {
+      const workerJobRejection = { message: error.message, final: isInvalid(error) };
+      return { ...observed, workerJobRejection };
+    }
+    throw error;
+  }
+}
+
+async function observeExisting(
+  { client }: ActionContext,
+  manifest: KubernetesJob,
+  observed: ObservedState,
+): Promise<ActionResult> {
+  const name = manifest.metadata?.name;
+  if (name === undefined) throw new TypeError("The manifest of a worker Job has no name");
+  const existing = await ignoreNotFound(client.get(observedResources.jobs, name));
+  if (existing === undefined) return "stale";
+  const workerJob = toWorkerJob(existing);
+  const others = observed.workerJobs.filter(({ name }) => name !== workerJob.name);
+  return { ...observed, workerJobs: [...others, workerJob] };
+}
+
+/**
+ * Asks the API server about a job whose work may have started before: it may have ended, and its
+ * worker Job may have expired, while the caches were behind.
+ */
+async function mayStartWork(
+  { client, startedJobs, resource: { metadata } }: ActionContext,
+  observed: ObservedState,
+): Promise<boolean> {
+  if (!(await startedJobs.mayInclude(metadata))) return true;
+  const live = await ignoreNotFound(client.get(compressionJobs, metadata.name));
+  if (live?.metadata.uid !== metadata.uid || live.metadata.deletionTimestamp) return false;
+  const { status, startedAt, report } = live.status ?? { status: "Pending" };
+  if (live.spec.cancel || status === "Cancelling" || isTerminal(status)) return false;
+  if (hasReportedEnd(report)) return false;
+  const hasBegun =
+    status !== "Pending" || startedAt !== undefined || report?.startedAt !== undefined;
+  return !hasBegun || (await areWorkersStopped(client, observed));
+}
+
+/** Asks the API server, not a cache. Jobs and pods under other accounts run no workers. */
+async function areWorkersStopped(
+  client: KubernetesClient,
+  { jobId, settings }: Pick<ObservedState, "jobId" | "settings">,
+): Promise<boolean> {
+  const labelSelector = `${resourceLabels.jobId}=${jobId}`;
+  for await (const { items } of client.list(observedResources.jobs, { labelSelector })) {
+    const workerJobs = items.map(toWorkerJob);
+    const mayGoOn = workerJobs.some(
+      ({ serviceAccount, end }) => serviceAccount === settings.serviceAccount && end === undefined,
+    );
+    if (mayGoOn) return false;
+  }
+  for await (const { items } of client.list(observedResources.pods, { labelSelector })) {
+    const workers = items.filter((pod) => isWorkerPod(pod, settings));
+    if (workers.some((pod) => mayRun(toWorkerPod(pod, 0)))) return false;
+  }
+  return true;
+}
+
+/** Of the nodes of a job's pods, those that are there and report to the control plane. */
+async function findReadyNodes(
+  client: KubernetesClient,
+  { pods }: ObservedState,
+): Promise<ReadonlySet<string>> {
+  const names = new Set(pods.flatMap(({ node }) => node ?? []));
+  const ready = await Promise.all(
+    Array.from(names, async (name) => {
+      const node = await ignoreNotFound(client.get(resources.nodes, name));
+      const conditions = node?.status?.conditions ?? [];
+      return conditions.some(({ type, status }) => type === "Ready" && status === "True")
+        ? [name]
+        : [];
+    }),
+  );
+  return new Set(ready.flat());
 }
 
 function requestSync(
@@ -154,8 +280,6 @@ export async function isNamespaceTerminating(
 
 type PodStatus = NonNullable<Pod["status"]>;
 
-const reason = "NodeUnresponsive";
-
 export async function removeLostPod(
   client: KubernetesClient,
   { name, uid, node }: Action & { type: "removeLostPod" },
@@ -169,6 +293,7 @@ export async function removeLostPod(
 
 /** As the control plane marks pods of deleted nodes: to the Job it is a disruption. */
 function lostPodStatus({ status }: Pod, node: string): MergePatch<PodStatus> {
+  const reason = "NodeUnresponsive";
   const message = `The node "${node}" did not confirm that the pod stopped`;
   const disruption = {
     type: "DisruptionTarget",

@@ -3,7 +3,6 @@ import type { ObservedState } from "../observe/observed-state.ts";
 import { ownedWorkerJobs, workerJobPods } from "../observe/steps.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
 import type { WorkerPod } from "../observe/worker-pod.ts";
-import { workedSeconds } from "./worked-seconds.ts";
 import type { ObservedStep, StepEnd } from "./step-end.ts";
 
 export const deadlineError: JobError = {
@@ -28,6 +27,29 @@ function elapsedWorkMs(observed: ObservedState, workerJob: WorkerJob): number {
     return workedSeconds(pods, observed.now) * 1000;
   }
   return Math.max(0, workerJob.end.at - (workerJob.startedAt ?? workerJob.createdAt));
+}
+
+/** How long at least one of the pods ran, in seconds; the time in between does not count. */
+export function workedSeconds(pods: readonly WorkerPod[], now: number): number {
+  let ms = 0;
+  let countedUntil = -Infinity;
+  for (const [start, end] of pods.flatMap((pod) => runningTime(pod, now)).toSorted(byStart)) {
+    ms += Math.max(0, end - Math.max(start, countedUntil));
+    countedUntil = Math.max(countedUntil, end);
+  }
+  return Math.floor(ms / 1000);
+}
+
+type Interval = readonly [start: number, end: number];
+
+function byStart([one]: Interval, [other]: Interval): number {
+  return one - other;
+}
+
+function runningTime({ startedAt, phase, termination }: WorkerPod, now: number): Interval[] {
+  if (startedAt === undefined) return [];
+  if (termination !== undefined) return [[startedAt, termination.at]];
+  return phase === "Running" ? [[startedAt, now]] : [];
 }
 
 /** The kubelet ends a pod whose time is up; the operator, a step whose pods had it together. */

@@ -2,18 +2,17 @@ import { decideCancel, isCancelRequested } from "./cancel.ts";
 import { remainingDeadlineSeconds } from "./deadline-seconds.ts";
 import { type Action, combineDecisions, type Decision } from "./decision.ts";
 import { deleteExpiredWorkerJobs, finalizeEndedJob } from "./after-end.ts";
-import { findStepEnd } from "./find-step-end.ts";
 import {
   endAsReported,
   failCompressionJob,
+  findStepEnd,
   finishCompressionJob,
   followReport,
 } from "./job-end.ts";
 import { reportAttempts } from "./lost-attempts.ts";
 import { removeLostPods } from "./lost-pods.ts";
 import { monitorStep, requestSyncs } from "./monitor-step.ts";
-import { firstStep, nextStep } from "./parallelism.ts";
-import { planWork, startStep } from "./plan-work.ts";
+import { firstStep, nextStep, planWork, startStep } from "./plan-work.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import type { ObservedState } from "../observe/observed-state.ts";

@@ -1,17 +1,30 @@
+import { checkDeadline } from "./deadline-seconds.ts";
+import { type Action, type Decision, noActions } from "./decision.ts";
+import { pascalCase } from "./pascal-case.ts";
+import {
+  checkAttempts,
+  checkExceededLimits,
+  disruptionsError,
+  exitCodeEnd,
+  isFailedAttempt,
+  podEndTime,
+  readPodEnd,
+} from "./pod-failure-policy.ts";
+import { checkStartFailure } from "./pod-start-seconds.ts";
+import { statusPatch, transitionPatch } from "./status-patch.ts";
+import type { ObservedStep, StepEnd } from "./step-end.ts";
+import { firstAnswer } from "./waiting.ts";
 import type {
   CompressionJobStatus,
   JobReport,
 } from "../../../../src/contract/custom-resources/compression-job.ts";
 import type { JobError } from "../../../../src/contract/errors.ts";
+import type { StatusCause } from "../../../../src/contract/jobs/status-reasons.ts";
 import { isTerminal, leadsTo } from "../../../../src/contract/jobs/status.ts";
 import { hasSeenInterruption } from "../../../../src/resources/interruption.ts";
+import { readTerminationMessage } from "../../../../src/contract/jobs/worker.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
-import { type Action, type Decision, noActions } from "./decision.ts";
-import { pascalCase } from "./pascal-case.ts";
-import { statusPatch, transitionPatch } from "./status-patch.ts";
-import type { StatusCause } from "../../../../src/contract/jobs/status-reasons.ts";
-import type { StepEnd } from "./step-end.ts";
 
 /**
  * Takes over the end of a job that the service has recorded, as the worker reported it or since the
@@ -74,6 +87,44 @@ function takeOver(observed: ObservedState, transitions: Transition[]): Decision 
   const { startedAt, error } = observed.resource.status.report ?? {};
   const patch = statusPatch(observed, last, { startedAt, error }, transitions.slice(0, -1));
   return { actions: [{ type: "writeStatus", patch }, ...failureEvents(last, error)] };
+}
+
+const endChecks = [
+  checkWorkerJobEnd,
+  checkDeadline,
+  checkExceededLimits,
+  checkAttempts,
+  checkStartFailure,
+];
+
+/** Undefined as long as the step has not ended. */
+export function findStepEnd(step: ObservedStep): StepEnd | undefined {
+  return firstAnswer(endChecks, step);
+}
+
+function checkWorkerJobEnd({ workerJob, pods }: ObservedStep): StepEnd | undefined {
+  if (workerJob.end === undefined) return undefined;
+  const { complete, message } = workerJob.end;
+  if (complete) return { error: undefined, delivered: pods.some(hasDelivered) };
+  const pod = findFailedPod(pods, message);
+  if (pod !== undefined) return readPodEnd(pod);
+  const disrupted = disruptionsError(pods);
+  if (disrupted !== undefined) return { error: disrupted, delivered: false };
+  const code = Number(/exit code (\d+)/.exec(message)?.[1] ?? NaN);
+  return exitCodeEnd(code, message);
+}
+
+/** The pod that the worker Job's message names, else the last one that failed. */
+function findFailedPod(pods: readonly WorkerPod[], message: string): WorkerPod | undefined {
+  const failed = pods.filter(isFailedAttempt);
+  return (
+    failed.find(({ name }) => message.includes(`/${name} `)) ??
+    failed.toSorted((one, other) => podEndTime(other) - podEndTime(one))[0]
+  );
+}
+
+function hasDelivered({ termination }: WorkerPod): boolean {
+  return readTerminationMessage(termination?.message)?.delivered ?? false;
 }
 
 const completed: StatusCause = { reason: "completed", message: "The worker has done its work" };

@@ -1,15 +1,15 @@
-import { suspendStep } from "./cancel.ts";
-import { remainingDeadlineSeconds } from "./deadline-seconds.ts";
+import { checkSuspended, suspendStep } from "./cancel.ts";
+import { remainingDeadlineSeconds, workedSeconds } from "./deadline-seconds.ts";
 import { combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
-import { findQueue } from "./find-queue.ts";
-import { findWait } from "./find-wait.ts";
 import { podEndTime } from "./pod-failure-policy.ts";
-import { podStartDeadline } from "./pod-start-seconds.ts";
+import { checkPodWarning, checkUnstartedPod, podStartDeadline } from "./pod-start-seconds.ts";
 import { reportWait } from "./report-wait.ts";
-import { areAllScheduled } from "./scheduling.ts";
-import type { StepWait } from "./waiting.ts";
-import { workedSeconds } from "./worked-seconds.ts";
+import { areAllScheduled, checkUnscheduledPod } from "./scheduling.ts";
+import { firstAnswer, type StepWait, type WaitingStep } from "./waiting.ts";
+import { findQueue } from "./worker-job-manifest.ts";
+import { checkMissingPods } from "./worker-job-rejection.ts";
 import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
+import { statusReasonTable } from "../../../../src/contract/jobs/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { ownedWorkerJobs, workerJobPods } from "../observe/steps.ts";
 import { currentWarningMessage } from "../observe/step-warning.ts";
@@ -34,7 +34,7 @@ export function monitorStep(
   if (resource.spec.suspend) return suspendStep(observed);
   const target = targets.find(({ name }) => name === resource.spec.target);
   if (workerJob.deleting || target === undefined) return noActions;
-  const step = {
+  const step: WaitingStep = {
     workerJob,
     pods,
     target,
@@ -44,13 +44,34 @@ export function monitorStep(
     warningMessage: currentWarningMessage(observed),
   };
   return combineDecisions(
-    reportStep(observed, pods, findWait(step)),
+    reportStep(observed, pods, firstAnswer(waitChecks, step)),
     ...pods
       .filter(isFailingToStart)
       .map((pod) => requeueAt(podStartDeadline(pod, settings.podStartSeconds))),
     requeueForWarning(observed),
     requeueForDeadline(observed, pods),
   );
+}
+
+/** The first that finds something says what the step waits for. */
+const waitChecks = [
+  checkSuspended,
+  checkMissingPods,
+  checkUnscheduledPod,
+  checkUnstartedPod,
+  checkPodWarning,
+  checkFirstPod,
+];
+
+/** A job of which nothing was said since its Job was created looks as if no operator served it. */
+function checkFirstPod({ workerJob, pods, statusReason }: WaitingStep): StepWait | undefined {
+  const reason = "waiting_for_pod";
+  if (statusReason !== undefined && statusReason !== reason) return undefined;
+  if (pods.some((pod) => pod.phase !== "Pending" || !mayRun(pod))) return undefined;
+  return {
+    wait: { reason, message: statusReasonTable[reason].message },
+    since: workerJob.createdAt,
+  };
 }
 
 function reportStep(

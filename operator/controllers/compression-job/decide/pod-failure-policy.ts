@@ -1,9 +1,8 @@
 import type { JobError } from "../../../../src/contract/errors.ts";
 import { maxAttempts, maxDisruptions } from "../../../../src/contract/limits.ts";
-import { workerContainer } from "../../../../src/contract/jobs/worker.ts";
+import { readTerminationMessage, workerContainer } from "../../../../src/contract/jobs/worker.ts";
 import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
-import { readTerminationMessage } from "../../../../src/resources/read-termination-message.ts";
 import type { WorkerPod } from "../observe/worker-pod.ts";
 import { deadlineError, hasPassedDeadline } from "./deadline-seconds.ts";
 import type { ObservedStep, StepEnd } from "./step-end.ts";

@@ -6,7 +6,7 @@ import type { Target } from "../../../../src/contract/jobs/target.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { truncate } from "../../../../src/contract/text/bounded-text.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import type { ConditionValue } from "../../../../src/resources/with-condition.ts";
+import type { ConditionValue } from "../../../../src/resources/conditions.ts";
 import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 
 export function checkUnscheduledPod({ pods, target }: WaitingStep): StepWait | undefined {

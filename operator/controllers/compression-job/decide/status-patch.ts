@@ -7,8 +7,11 @@ import type { StatusCause } from "../../../../src/contract/jobs/status-reasons.t
 import { isTerminal, type JobStatus, leadsTo } from "../../../../src/contract/jobs/status.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { truncate } from "../../../../src/contract/text/bounded-text.ts";
-import { lifecycleConditions } from "../../../../src/resources/lifecycle-conditions.ts";
-import { type ConditionValue, withCondition } from "../../../../src/resources/with-condition.ts";
+import {
+  type ConditionValue,
+  lifecycleConditions,
+  withCondition,
+} from "../../../../src/resources/conditions.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 
 interface StatusDetails {

@@ -1,21 +1,7 @@
-import type { StatusPatch } from "./decision.ts";
-import { appendTransitions } from "./status-patch.ts";
-import {
-  type Condition,
-  conditionTypes,
-} from "../../../../src/contract/custom-resources/condition.ts";
-import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
-import type {
-  OwnStatusReason,
-  StatusReason,
-} from "../../../../src/contract/jobs/status-reasons.ts";
-import { canTransition } from "../../../../src/contract/jobs/status.ts";
+import type { OwnStatusReason } from "../../../../src/contract/jobs/status-reasons.ts";
 import type { Target } from "../../../../src/contract/jobs/target.ts";
-import { textLimits } from "../../../../src/contract/limits.ts";
-import { truncate } from "../../../../src/contract/text/bounded-text.ts";
-import type { ObservedState } from "../observe/observed-state.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
-import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
+import type { WorkerPod } from "../observe/worker-pod.ts";
 
 interface WaitKind {
   /** Whether the pods have nodes all the same. */
@@ -73,21 +59,6 @@ export function waitKind({ reason }: Wait): WaitKind {
   return waitKinds[reason];
 }
 
-/** The condition `Suspended`; undefined for a job that never was. */
-export function suspendedCondition(
-  { resource }: ObservedState,
-  wait: Wait | undefined,
-): Pick<Condition, "type" | "status" | "reason" | "message"> | undefined {
-  const type = conditionTypes.suspended;
-  if (wait?.reason === "suspended") {
-    return { type, status: "True", reason: "Suspended" satisfies EventReason, message: "" };
-  }
-  const before = resource.status.conditions?.find((condition) => condition.type === type);
-  return before?.status === "True"
-    ? { type, status: "False", reason: "Resumed" satisfies EventReason, message: "" }
-    : before;
-}
-
 /** Answers a question about the input, or leaves it to the next check. */
 type Check<Input, Answer> = (input: Input) => Answer | undefined;
 
@@ -101,33 +72,4 @@ export function firstAnswer<Input, Answer>(
     if (answer !== undefined) return answer;
   }
   return undefined;
-}
-
-/** What a job that is Pending waits for; nothing where its status has that already. */
-export interface PendingPatch extends Pick<StatusPatch, "status" | "transitions"> {
-  readonly statusReason?: StatusReason;
-  readonly statusMessage?: string;
-}
-
-/**
- * Takes a job back to Pending whose pods the cluster took away and that waits for others. Undefined
- * as long as one of its pods runs.
- */
-export function interruptionPatch(
-  { resource, pods, now }: ObservedState,
-  wait: Wait | undefined,
-): PendingPatch | undefined {
-  const { spec, status } = resource;
-  const isWorking = pods.some((pod) => pod.phase === "Running" && mayRun(pod));
-  if (wait === undefined || isWorking) return undefined;
-  if (!canTransition(spec.kind, status.status, "Pending")) return undefined;
-  const message = truncate(wait.message, textLimits.statusMessage);
-  const { reason } = wait;
-  const at = new Date(now).toISOString();
-  return {
-    status: "Pending",
-    statusReason: reason,
-    statusMessage: message,
-    transitions: appendTransitions(status, [{ status: "Pending", at, reason, message }]),
-  };
 }

@@ -1,6 +1,4 @@
-import { findQueue, type Queue } from "./find-queue.ts";
-import { completionFields } from "./parallelism.ts";
-import { podFailurePolicy } from "./pod-failure-policy.ts";
+import { backoffLimit, podFailurePolicy } from "./pod-failure-policy.ts";
 import { apiVersion } from "../../../../src/contract/custom-resources/api-group.ts";
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
 import {
@@ -21,6 +19,7 @@ import { type JobStep, labelValue, workerJobName } from "../../../../src/resourc
 import type { WorkerSettings } from "../observe/job-settings.ts";
 
 type Metadata = NonNullable<KubernetesJob["metadata"]>;
+type WorkerJobSpec = NonNullable<KubernetesJob["spec"]>;
 
 type OwnerMetadata = Pick<CompressionJob["metadata"], "name" | "uid" | "labels">;
 
@@ -55,6 +54,18 @@ export function workerJobManifest(plan: WorkerJobPlan, settings: WorkerSettings)
   };
 }
 
+/** How many pods of a worker Job have to complete, how many run at once, and how often each. */
+function completionFields(step: JobStep, parallelism: number): Partial<WorkerJobSpec> {
+  if (step !== "optimize") return { backoffLimit };
+  return {
+    completionMode: "Indexed",
+    completions: parallelism,
+    parallelism,
+    backoffLimitPerIndex: backoffLimit,
+    maxFailedIndexes: 0,
+  };
+}
+
 function podMetadata({ pod = {} }: ConfiguredTarget, selectorLabels: Record<string, string>) {
   const { labels, annotations } = pod;
   return { labels: { ...labels, ...selectorLabels }, ...definedFields({ annotations }) };
@@ -67,6 +78,22 @@ function workerLabels({ resource, jobId, step }: WorkerJobPlan): Record<string, 
     [resourceLabels.job]: name === jobId ? undefined : labelValue(name),
     [resourceLabels.step]: step === "work" ? undefined : step,
   });
+}
+
+type Queue = NonNullable<ConfiguredTarget["queue"]>;
+
+/**
+ * Kueue's queue that admits the job's worker Jobs, which are created suspended: labels of the
+ * resource come before what its target says.
+ */
+export function findQueue(
+  { metadata: { labels = {} } }: { readonly metadata: Pick<CompressionJob["metadata"], "labels"> },
+  target: ConfiguredTarget,
+): Queue | undefined {
+  const name = labels[resourceLabels.queue] ?? target.queue?.name;
+  if (name === undefined) return undefined;
+  const priorityClass = labels[resourceLabels.queuePriority] ?? target.queue?.priorityClass;
+  return priorityClass === undefined ? { name } : { name, priorityClass };
 }
 
 function queueLabels(queue: Queue | undefined): Record<string, string> {

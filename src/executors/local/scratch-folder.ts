@@ -4,31 +4,7 @@ import { mkdir, rename } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { keptFolder } from "../../contract/jobs/worker.ts";
-import type { BlobStore } from "../../storage/blob-store.ts";
-import { blobPath } from "../../storage/directory-blob-store.ts";
 import { statOrUndefined, systemErrorCode } from "../../storage/file-error.ts";
-
-/**
- * Makes the folder of the blobs that a job's worker reads: as links where the file system has them,
- * since models are large.
- * @returns the paths of what the worker reads
- */
-export async function prepareJobStorage(
-  directory: string,
-  inputs: Iterable<string>,
-  { blobs, signal }: { readonly blobs: BlobStore; readonly signal?: AbortSignal },
-): Promise<string[]> {
-  await mkdir(directory, { recursive: true });
-  const paths: string[] = [];
-  for (const sha256 of inputs) {
-    if ((await blobs.find(sha256)) === undefined) continue;
-    const target = blobPath(directory, sha256);
-    await mkdir(path.dirname(target), { recursive: true });
-    await blobs.materialize(sha256, target, signal);
-    paths.push(target);
-  }
-  return paths;
-}
 
 const run = promisify(execFile);
 const marker = ".removed-";

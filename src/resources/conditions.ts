@@ -3,12 +3,9 @@ import {
   conditionTypes,
   type ConditionType,
 } from "../contract/custom-resources/condition.ts";
-import type { BatchStatus, JobStatus } from "../contract/jobs/status.ts";
+import { type BatchStatus, isTerminal, type JobStatus } from "../contract/jobs/status.ts";
 import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
-import { isTerminal } from "../contract/jobs/status.ts";
-import { hasTrueCondition } from "./has-true-condition.ts";
-import type { ConditionValue } from "./with-condition.ts";
 
 /** The conditions besides `Ready` that are true in each final status. */
 const finalConditions = {
@@ -39,4 +36,30 @@ export function lifecycleConditions(
     ...ended.map((type) => ({ type, status: "False" }) as const),
   ];
   return [ready, ...values].map((value) => ({ ...value, reason, message: shortMessage }));
+}
+
+/** What a condition says; when it began, and for which generation, is added where it is set. */
+export type ConditionValue = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
+
+/** Adds or replaces a condition. Its `lastTransitionTime` changes only when its status does. */
+export function withCondition(
+  conditions: readonly Condition[] | undefined = [],
+  condition: Omit<Condition, "lastTransitionTime">,
+  now: Date,
+): Condition[] {
+  const before = conditions.find(({ type }) => type === condition.type);
+  const lastTransitionTime =
+    before?.status === condition.status ? before.lastTransitionTime : now.toISOString();
+  return [
+    ...conditions.filter(({ type }) => type !== condition.type),
+    { ...condition, lastTransitionTime },
+  ];
+}
+
+/** Whether the condition of that type is present with the status True. */
+export function hasTrueCondition(
+  conditions: readonly Pick<Condition, "type" | "status">[] | undefined = [],
+  type: string,
+): boolean {
+  return conditions.some((condition) => condition.type === type && condition.status === "True");
 }
