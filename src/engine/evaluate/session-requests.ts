@@ -17,7 +17,7 @@ const openModels = new Map<string, OpenModel>();
 const feeds = new Map<string, Record<string, Tensor>>();
 const references = new Map<string, PreparedRow[]>();
 let sums: readonly RowProducts[] = [];
-/** Resident memory without a model. */
+/** Resident memory before the first model; 0 as long as there was none. */
 let baselineBytes = 0;
 
 /** @throws what ONNX Runtime throws, and Error where no model is open by the request's key */
@@ -71,7 +71,7 @@ function requireOpenModel(key: string): OpenModel {
 }
 
 async function createInferenceSession(request: OpenRequest): Promise<SessionReply> {
-  if (openModels.size === 0) baselineBytes = resetPeakMemory();
+  if (baselineBytes === 0) baselineBytes = resetPeakMemory();
   const session = await InferenceSession.create(request.modelPath, sessionOptions(request));
   openModels.set(request.key, { session, threads: request.threads });
   const signature = {
