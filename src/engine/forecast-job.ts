@@ -2,6 +2,7 @@ import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { JobCosts } from "../contract/jobs/telemetry.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 import { limitSessionBytes } from "./accuracy/model-run.ts";
+import { inputShape, type SizeChoice } from "./evaluate/input-sizes.ts";
 import { readPeakMemoryBytes } from "./evaluate/read-peak-memory-bytes.ts";
 import { maxCopiedBytes } from "./compress-model.ts";
 import type { ValueInfoProto } from "./onnx/onnx_pb.js";
@@ -18,11 +19,13 @@ const measured = {
   /** And to one that writes the tokenizer of a checkpoint. */
   tokenizerBytes: 52 * mebibyte,
   /** A process with ONNX Runtime before it has a model. */
-  runtimeBytes: 150 * mebibyte,
-  /** Samples in the worker, and values between operators in the runtime. */
-  valueBytes: { pictures: 68 * mebibyte, others: 15 * mebibyte },
+  runtimeBytes: 112 * mebibyte,
+  /** Samples in the worker, and values between operators in the runtime, of both models. */
+  valueBytes: 26 * mebibyte,
+  /** And for each number of a sample: operators pass on many for each number of a picture. */
+  sampleFactor: 200,
   /** Copies of a sample's outputs, of both models in both processes. */
-  outputCopies: 12,
+  outputCopies: 14,
   /** Of a dimension of an output that the model leaves open. */
   openSize: 64,
   /** Most memory of a session for each byte of weights in float32, while it loads them. */
@@ -31,6 +34,9 @@ const measured = {
   /** The same for each byte of weights that operators take as they are stored. */
   packedFactor: 2.2,
 };
+
+/** Of the largest of the samples that are generated, where a model leaves its sizes open. */
+const largestSample: SizeChoice = { past: 1, sequence: 64, height: 256, width: 384, idLimit: 2 };
 
 interface ForecastOptions {
   readonly recipe: Recipe;
@@ -57,11 +63,9 @@ export async function forecastJob(
   const tokenizerBytes = options.isCheckpoint ? measured.tokenizerBytes : 0;
   const sessionLimit = limitSessionBytes(await readAvailableMemoryBytes());
   const sessionsBytes = Math.min(forecastSessions(plan, options), sessionLimit);
-  const addedBytes = Math.max(
-    measured.workerBytes + tasksBytes + tokenizerBytes,
-    isRun(options.recipe) ? sessionsBytes + tokenizerBytes : 0,
-  );
-  const peakMemoryBytes = Math.ceil(plannedBytes + addedBytes);
+  const addedBytes = Math.max(tasksBytes, isRun(options.recipe) ? sessionsBytes : 0);
+  const workerBytes = plannedBytes + measured.workerBytes + tokenizerBytes;
+  const peakMemoryBytes = Math.ceil(workerBytes + addedBytes);
   return { peakMemoryBytes, diskBytes: forecastDisk(plan, options) };
 }
 
@@ -82,33 +86,39 @@ function forecastSessions(
   { model: { proto }, weights }: CompressionPlan,
   options: ForecastOptions,
 ): number {
-  const { runtimeBytes, valueBytes, outputCopies, originalFactor } = measured;
+  const { runtimeBytes, valueBytes, sampleFactor, outputCopies, originalFactor } = measured;
   const constants = new Set(proto.graph?.initializer.map(({ name }) => name));
   const inputs = (proto.graph?.input ?? []).filter(({ name }) => !constants.has(name));
-  // Pictures have batch, channels, height and width.
-  const hasPictures = inputs.some((input) => listSizes(input).length === 4);
-  const outputs = (proto.graph?.output ?? []).map((output) => 4 * multiply(listSizes(output)));
+  const numbers = sum(inputs, (input) =>
+    multiply(inputShape({ shape: listSizes(input) }, largestSample)),
+  );
+  const outputBytes = 4 * sum(proto.graph?.output ?? [], countOutput);
   const original = sumNeeds(weights, (plan) => needOf(floatBytes(plan), originalFactor));
   const result = sumNeeds(weights, (plan) => resultNeed(plan, hasCandidates(options)));
   // Rounds open either first: one is loaded then while the other one loads.
   const models = isTimed(options.recipe)
     ? Math.max(original.loaded + result.loading, original.loading + result.loaded)
     : Math.max(original.loading, result.loading);
-  return (
-    runtimeBytes +
-    (hasPictures ? valueBytes.pictures : valueBytes.others) +
-    outputs.reduce((sum, bytes) => sum + bytes, 0) * outputCopies +
-    models
-  );
+  return runtimeBytes + valueBytes + numbers * sampleFactor + outputBytes * outputCopies + models;
 }
 
-function listSizes({ type }: ValueInfoProto): number[] {
+/** Sizes of a value, and names or nothing of those that the model leaves open. */
+function listSizes({ type }: ValueInfoProto): (number | string)[] {
   if (type?.value.case !== "tensorType") return [];
   const { dim = [] } = type.value.value.shape ?? {};
-  return dim.map(({ value }, axis) => {
-    if (value.case === "dimValue" && value.value > 0n) return Number(value.value);
-    return axis === 0 ? 1 : measured.openSize;
+  return dim.map(({ value }) => {
+    if (value.case === "dimParam") return value.value;
+    return value.case === "dimValue" && value.value > 0n ? Number(value.value) : "";
   });
+}
+
+function countOutput(output: ValueInfoProto): number {
+  return multiply(
+    listSizes(output).map((size, axis) => {
+      if (typeof size === "number") return size;
+      return axis === 0 ? 1 : measured.openSize;
+    }),
+  );
 }
 
 function multiply(sizes: readonly number[]): number {
@@ -135,8 +145,8 @@ function sumNeeds(
 ): SessionNeed {
   const needs = weights.map(need);
   return {
-    loading: needs.reduce((sum, { loading }) => sum + loading, 0),
-    loaded: needs.reduce((sum, { loaded }) => sum + loaded, 0),
+    loading: sum(needs, ({ loading }) => loading),
+    loaded: sum(needs, ({ loaded }) => loaded),
   };
 }
 
@@ -172,7 +182,7 @@ function forecastDisk(
   ];
   // A worker that only plans has no more than the headers, and one that runs the original has all.
   const modelBytes = isRemote && isRun(recipe) ? originalBytes : folderBytes;
-  const original = isCheckpoint && isRun(recipe) ? sumBytes(weights, floatBytes) : 0;
+  const original = isCheckpoint && isRun(recipe) ? sum(weights, floatBytes) : 0;
   return modelBytes + original + resultBytes * results.filter(Boolean).length;
 }
 
@@ -181,6 +191,6 @@ function isChosenByTime({ format }: WeightPlan): boolean {
   return format.restoration !== "fold" || format.operations.some((each) => each !== "restore");
 }
 
-function sumBytes(weights: readonly WeightPlan[], bytesOf: (plan: WeightPlan) => number): number {
-  return weights.reduce((sum, plan) => sum + bytesOf(plan), 0);
+function sum<Item>(items: readonly Item[], numberOf: (item: Item) => number): number {
+  return items.reduce((total, item) => total + numberOf(item), 0);
 }

@@ -50,7 +50,10 @@ const namedSizes: readonly NamedSize[] = [
 ];
 
 /** Shape to feed an input with: fixed sizes stay, open ones follow their name, else their place. */
-export function inputShape({ shape }: TensorSignature, choice: SizeChoice): number[] {
+export function inputShape(
+  { shape }: Pick<TensorSignature, "shape">,
+  choice: SizeChoice,
+): number[] {
   return shape.map((size, axis) =>
     typeof size === "number"
       ? size

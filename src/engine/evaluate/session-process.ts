@@ -1,7 +1,7 @@
 import { flushCompileCache } from "node:module";
 import { Worker } from "node:worker_threads";
 import type { SessionRequest } from "./session-protocol.ts";
-import { handleSessionRequest } from "./session-requests.ts";
+import { freeArrays, handleSessionRequest } from "./session-requests.ts";
 import { errorMessage } from "../../log/error-message.ts";
 
 // ONNX Runtime's binding takes a Float16Array for empty; without the class, it takes the bits.
@@ -16,7 +16,11 @@ flushCompileCache();
 // What the parent sends is not parsed: to load what parses takes longer than all else at the start.
 process.on("message", (message) => {
   handleSessionRequest(message as SessionRequest).then(
-    (reply) => process.send?.(reply),
+    (reply) => {
+      process.send?.(reply);
+      // It is serialized now.
+      if (reply.is === "outputs") freeArrays(reply.tensors.map(({ bytes }) => bytes));
+    },
     (error: unknown) => process.send?.({ is: "error", message: errorMessage(error) }),
   );
 });

@@ -17,7 +17,7 @@ const openModels = new Map<string, OpenModel>();
 const feeds = new Map<string, Record<string, Tensor>>();
 const references = new Map<string, PreparedRow[]>();
 let sums: readonly RowProducts[] = [];
-/** Resident memory without a model. */
+/** Resident memory before the first model; 0 as long as there was none. */
 let baselineBytes = 0;
 
 /** @throws what ONNX Runtime throws, and Error where no model is open by the request's key */
@@ -28,6 +28,7 @@ export async function handleSessionRequest(request: SessionRequest): Promise<Ses
     case "close":
       return closeSession(request.key);
     case "feed":
+      freeArrays(Object.values(feeds.get(request.feed) ?? {}).map(({ data }) => data));
       feeds.set(
         request.feed,
         Object.fromEntries(request.inputs.map((input) => [input.name, createAlignedTensor(input)])),
@@ -70,7 +71,7 @@ function requireOpenModel(key: string): OpenModel {
 }
 
 async function createInferenceSession(request: OpenRequest): Promise<SessionReply> {
-  if (openModels.size === 0) baselineBytes = resetPeakMemory();
+  if (baselineBytes === 0) baselineBytes = resetPeakMemory();
   const session = await InferenceSession.create(request.modelPath, sessionOptions(request));
   openModels.set(request.key, { session, threads: request.threads });
   const signature = {
@@ -114,7 +115,9 @@ async function runAndSum({
   for (const tensor of tensors.filter(({ name }) => summed.includes(name))) {
     for (const each of sums.filter((one) => one.takes(tensor.name))) await each.add(tensor, mask);
   }
-  return tensors.filter(({ name }) => request.outputs.includes(name));
+  const isSent = ({ name }: TensorData) => request.outputs.includes(name);
+  freeArrays(tensors.filter((tensor) => !isSent(tensor)).map(({ bytes }) => bytes));
+  return tensors.filter(isSent);
 }
 
 /** By a model of one Gemm, which adds to the matrix that it is given. */
@@ -146,6 +149,7 @@ async function compareTokens({
   if (original === undefined || result === undefined) throw new Error("No logits are compared");
   const rows = readLogitRows(result, original.length);
   const nats = original.reduce((sum, row, i) => sum + compareRow(row, at(rows, i)).divergence, 0);
+  freeArrays([result.bytes]);
   return { is: "divergence", nats: Number.isFinite(nats) ? nats : null };
 }
 
@@ -156,9 +160,10 @@ async function timeRuns({ key, feed, outputs }: RunRequest, runs: number): Promi
   while (times.length < runs) {
     const before = process.resourceUsage();
     const start = performance.now();
-    await session.run(inputs, outputs);
+    const results = await session.run(inputs, outputs);
     const milliseconds = performance.now() - start;
     times.push(threads === 1 ? leaveOutWaiting(milliseconds, before) : milliseconds);
+    freeArrays(Object.values(results).map(({ data }) => data));
   }
   return times;
 }
@@ -192,6 +197,18 @@ function leaveOutWaiting(milliseconds: number, before: NodeJS.ResourceUsage): nu
   const processorUs =
     after.userCPUTime - before.userCPUTime + after.systemCPUTime - before.systemCPUTime;
   return Math.min(milliseconds, processorUs / 1000);
+}
+
+/**
+ * Frees the memory of arrays that nothing reads any more. Node itself would look for them once some
+ * tens of megabytes have come together, which a model with large outputs has after a few runs.
+ */
+export function freeArrays(arrays: readonly Tensor["data"][]): void {
+  for (const array of arrays) {
+    if (ArrayBuffer.isView(array) && array.buffer instanceof ArrayBuffer) {
+      array.buffer.transferToFixedLength(0);
+    }
+  }
 }
 
 function createAlignedTensor({ type, shape, bytes }: TensorData): Tensor {

@@ -92,6 +92,27 @@ test("Products of columns are summed up over all rows that count", async () => {
   }
 });
 
+test(
+  "runs that are timed leave none of their outputs in memory",
+  { skip: process.platform !== "linux" },
+  async () => {
+    const path = join(folder, "large.onnx");
+    const shape = [2048, 640];
+    await writeTinyModel(path, {
+      input: [tensorInfo("x", shape)],
+      output: [tensorInfo("y", shape)],
+      node: [node("Neg", ["x"], ["y"])],
+    });
+    await using session = await ModelSession.open(path, options);
+    const outputBytes = 4 * 2048 * 640;
+    await session.run([{ ...x, shape, bytes: new Uint8Array(outputBytes) }], ["y"]);
+    const before = await session.readPeakMemory();
+    for (let run = 0; run < 30; run++) await session.timeRun();
+    const added = (await session.readPeakMemory()) - before;
+    assert.ok(added < 4 * outputBytes, `${added} bytes more after 30 outputs of ${outputBytes}`);
+  },
+);
+
 test("run() reports a native abort of the runtime and leaves the caller alive", async () => {
   await using session = await ModelSession.open(await packedOutputModel(), options);
   await assert.rejects(session.run([x], ["codes"]), /The runtime's process was ended by SIGABRT/);
