@@ -46,6 +46,7 @@ test(
   { skip },
   async (t) => {
     const { cluster, client } = await connectTestCluster();
+    const begin = performance.now();
     const group = `${client.namespace}.example.com`;
     const widgets = resourceType<KubernetesObject>({
       apiVersion: `${group}/v1`,
@@ -73,15 +74,18 @@ test(
     const define = (...versions: readonly string[]) =>
       cluster.kubectl(["apply", "--filename=-"], definition(group, versions));
     await define("v1beta1");
-    await cluster.kubectl(["wait", "--for=condition=Established", `crd/widgets.${group}`]);
+    // A definition without any condition yet is an error to a wait for one of them.
+    for (const sign of ["jsonpath={.status.conditions}", "condition=Established"]) {
+      await cluster.kubectl(["wait", `--for=${sign}`, `crd/widgets.${group}`, "--timeout=240s"]);
+    }
     assert.ok((await ask("/readyz")).trim().endsWith(advice), "only v1 counts");
     await define("v1beta1", "v1");
     await watched.synced;
     assert.equal(watched.problem, undefined);
     assert.equal(await ask("/readyz"), "200 ok\n");
-    assert.equal(
-      logged.all.length,
-      new Set(logged.all).size,
+    const minutes = Math.ceil((performance.now() - begin) / 60_000);
+    assert.ok(
+      logged.all.length <= new Set(logged.all).size * minutes,
       "one problem is logged once a minute",
     );
   },

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { untilCancelled } from "./cancellation.ts";
-import type { Installation } from "./installation.ts";
+import { type Installation, patience } from "./installation.ts";
 import { listPodNames } from "./list-pod-names.ts";
 import { printedLog, readFullLog } from "./job-log.ts";
 import type { Models } from "./jobs.ts";
@@ -101,6 +101,7 @@ export async function testFaults(
         return lines.map(({ text }) => `${text}\n`).join("");
       });
       const followed = Promise.all(readers);
+      await kubectl(["wait", "--for=create", `cpj/${id}-0000`, patience]);
       await untilField(`cpj/${id}-0000`, ".status.status", "Optimizing");
       await replacePod("service");
       await replacePod("operator");

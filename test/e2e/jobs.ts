@@ -179,6 +179,7 @@ export async function testJobs(
 
     step("a batch of the REST interface is a Batch with four jobs", async () => {
       const { id } = await client.call("submitBatch", { body: request });
+      await kubectl(["wait", "--for=create", `cbatch/${id}`, patience]);
       await untilField(`cbatch/${id}`, ".status.status", "Completed");
       const names = await kubectl([
         "get",

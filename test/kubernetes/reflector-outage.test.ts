@@ -25,6 +25,9 @@ test(
     await controlPlane.restartApiServer();
     await direct.create(secrets, secret("after-restart"));
     await untilEvent("added after-restart");
+    const countLists = () => calls.filter(({ verb }) => verb === "list").length;
+    // Where anything else was written before the restart, the first one has made another.
+    const listsBefore = countLists();
 
     relay.interrupt();
     for (const name of ["deleted", "replaced"])
@@ -47,6 +50,6 @@ test(
       "kept",
       "replaced",
     ]);
-    assert.equal(calls.filter(({ verb }) => verb === "list").length, 2);
+    assert.equal(countLists(), listsBefore + 1);
   },
 );

@@ -8,6 +8,7 @@ import { makeCuttableDisk } from "../support/cut-power.ts";
 import { findLost } from "../support/find-lost.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { startSilentHost, submitUntil, unlimited } from "../support/submit-until.ts";
+import { until } from "../support/until.ts";
 
 const cuts = 5;
 
@@ -28,6 +29,7 @@ test("a power cut takes back no job and no model that was acknowledged", async (
   const source = await startSilentHost(owner);
   const options = { callers: 8, source, uploads: true };
   const { acknowledged, ended } = submitUntil(stop.signal, service, options);
+  await until("a job is acknowledged", () => acknowledged.jobs.length > 0);
   const lost: string[] = [];
   let checked = 0;
   for (let i = 0; i < cuts; i++) {

@@ -85,11 +85,15 @@ test("a body that drips is not waited for", async (t) => {
   const socket = await open("POST / HTTP/1.1\r\nHost: service\r\nContent-Length: 10000\r\n\r\n");
   const timer = setInterval(() => socket.write("x"), 100);
   t.after(() => clearInterval(timer));
-  assert.equal(await readToEnd(socket), "");
+  let answer = "";
+  socket.on("data", (chunk) => (answer += String(chunk)));
+  // By a reset, where a drop comes as it is closed.
+  if (!socket.closed) await new Promise((resolve) => socket.once("close", resolve));
+  assert.equal(answer, "");
 });
 
 test("a long upload that moves on is taken whole", async (t) => {
-  const { open } = await startServer(t);
+  const { open } = await startServer(t, { bodyWindowSeconds: 2 });
   const parts = 12;
   const head = `POST / HTTP/1.1\r\nHost: service\r\nConnection: close\r\nContent-Length: ${parts * 3000}\r\n\r\n`;
   const socket = await open(head);

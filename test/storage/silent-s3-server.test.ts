@@ -24,9 +24,9 @@ async function* stream(start = 0) {
 }
 
 /** A store whose server is silent behind so many answers. */
-async function makeQuietStore(t: TestContext, answered: number) {
+async function makeQuietStore(t: TestContext, answered: number, silence = limits) {
   const { access, faults, requests } = await startFaultyS3Server(t);
-  const store = await openS3BlobStore(access, limits);
+  const store = await openS3BlobStore(access, silence);
   t.after(() => store[Symbol.asyncDispose]());
   requests.length = 0;
   const pass = () => false;
@@ -60,7 +60,9 @@ for (const [name, answered, use] of uses) {
 }
 
 test("an upload goes on once a silent server answers again", { skip }, async (t) => {
-  const { store, faults } = await makeQuietStore(t, 3);
+  // A busy server is not silent.
+  const patient = { silenceMs: 2_000, joinMs: 2_000 };
+  const { store, faults } = await makeQuietStore(t, 3, patient);
   await assert.rejects(store.receive(upload, stream()), { code: "unavailable" });
   faults.length = 0;
   const { bytes: offset = 0 } = (await store.findPartial(upload)) ?? {};

@@ -8,6 +8,7 @@ import { createServiceConnection, ServiceRefusal } from "../../src/worker/servic
 import { standInService } from "./stand-in-service.ts";
 
 const timeouts = { start: 300_000, events: 300_000, files: 300_000, token: 0 };
+const minute = 60_000;
 
 async function makeSender(t: TestContext, { token = "secret", heartbeatMs = 60_000 } = {}) {
   const id = "job-00000000000000000000000000";
@@ -36,7 +37,7 @@ const event = { type: "status", status: "Optimizing" } as const;
 test("EventSender delivers thousands of events in order, each once", async (t) => {
   const { service, sender } = await makeSender(t);
   for (let i = 0; i < 2500; i++) sender.add(event);
-  assert.equal(await sender.flush(5000), true);
+  assert.equal(await sender.flush(minute), true);
   assert.deepEqual(
     service.events.map(({ seq }) => seq),
     Array.from({ length: 2500 }, (_, i) => i + 1),
@@ -53,7 +54,7 @@ test("EventSender cuts names of outputs, and sends no more at once than the serv
   sender.add({ type: "telemetry", telemetry: { accuracy: { ...accuracy, outputs } } });
   const text = '"'.repeat(maxLogLineBytes);
   for (let i = 0; i < 10; i++) sender.add({ type: "log", stream: "stdout", text });
-  assert.equal(await sender.flush(5000), true);
+  assert.equal(await sender.flush(minute), true);
   assert.equal(service.events.length, 11);
   assert.ok(JSON.stringify(service.events[0]).length < 32_768);
   assert.ok(service.largestBody <= limits.workerBodyBytes, `${service.largestBody} bytes`);
@@ -64,7 +65,7 @@ test("EventSender goes on after outages and lost answers without losing or doubl
   service.outages = 2;
   service.lostAnswers = 2;
   for (let i = 0; i < 10; i++) sender.add(event);
-  assert.equal(await sender.flush(10_000), true);
+  assert.equal(await sender.flush(minute), true);
   assert.deepEqual(
     service.events.map(({ seq }) => seq),
     Array.from({ length: 10 }, (_, i) => i + 1),
@@ -81,7 +82,7 @@ test("EventSender passes on that the job was cancelled", async (t) => {
 test("EventSender hears that the job was cancelled although it has no events to send", async (t) => {
   const { service, sender, cancelled } = await makeSender(t, { heartbeatMs: 10 });
   sender.add(event);
-  assert.equal(await sender.flush(5000), true);
+  assert.equal(await sender.flush(minute), true);
   service.cancelled = true;
   await cancelled;
 });
@@ -99,7 +100,7 @@ test("EventSender fails at once where the service refuses the worker", async (t)
   const { sender, failure } = await makeSender(t, { token: "other" });
   sender.add(event);
   assert(Object(await failure) instanceof ServiceRefusal);
-  assert.equal(await sender.flush(5000), false);
+  assert.equal(await sender.flush(minute), false);
 });
 
 test("EventSender's flush() ends when its time is over, though the service is out of reach", async (t) => {

@@ -167,7 +167,8 @@ export async function startPodService(
     await stop();
     await sources[Symbol.asyncDispose]();
     await records.close();
-    await rm(folder, { recursive: true });
+    // Processes that killed workers have started may still write to it.
+    await rm(folder, { recursive: true, maxRetries: 20 });
   });
   const find = async (jobId: string) => {
     const job = await records.jobs.find(project, jobId);

@@ -13,6 +13,7 @@ import type { WorkerEvent } from "../../src/contract/jobs/worker.ts";
 import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
 import { fastClock } from "../support/clock-modules.ts";
 import { realModel } from "../support/real-models.ts";
+import { until } from "../support/until.ts";
 import { parsePodMessage, type PodService, startPodService } from "./pod-service.ts";
 import { listJobArtifacts, runSteps, waitForPodEnd } from "./pod-steps.ts";
 
@@ -269,20 +270,16 @@ test("what a killed pod could not report is in its output, and completes the rec
   const service = await startPodService(t);
   const id = await service.createJob(await uploaded(service), endless);
   const pod = await service.startPod(id);
-  const evaluating = Promise.withResolvers<void>();
-  const timing = Promise.withResolvers<void>();
-  pod.process.stdout?.on("data", (chunk) => {
-    if (String(chunk).includes("[evaluate]")) evaluating.resolve();
-    if (String(chunk).includes("Timing")) timing.resolve();
-  });
-  await evaluating.promise;
+  let printed = "";
+  pod.process.stdout?.on("data", (chunk) => (printed += String(chunk)));
+  await until("the pod evaluates", () => printed.includes("[evaluate]"));
   await service.stop();
-  await timing.promise;
+  const findNextSeq = async () =>
+    (await service.records.attempts.findPodAttempt(id, pod.uid))?.nextSeq ?? 0;
+  await until("it prints more", async () => printed.split("\n").length > 1 + (await findNextSeq()));
   pod.process.kill("SIGKILL");
   const { events } = await waitForPodEnd(pod);
-  assert(
-    events.length > ((await service.records.attempts.findPodAttempt(id, pod.uid))?.nextSeq ?? 0),
-  );
+  assert(events.length > (await findNextSeq()));
   await service.records.workers.recordFinalEvents(id, 1, events);
   assert.deepEqual(await service.readLogTexts(id), textsIn(events));
 });

@@ -39,7 +39,8 @@ export async function makeJob(
 ) {
   const { recipe = {}, sha256, limits, ...rest } = setting;
   const folder = await realpath(await mkdtemp(path.join(tmpdir(), "worker-")));
-  t.after(async () => rm(folder, { recursive: true }));
+  // Processes that the worker has started may still write to it.
+  t.after(async () => rm(folder, { recursive: true, maxRetries: 20 }));
   const [target] = builtinTargets;
   assert(target);
   const assignment: Assignment = {

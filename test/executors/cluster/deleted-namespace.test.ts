@@ -66,14 +66,14 @@ test(title, { skip }, async (t) => {
   const batch = { apiVersion, kind: "Batch", metadata: { name: "left" }, spec };
   await kubectl(["create", "-n", team, "-f", "-"], JSON.stringify(batch));
   for (const condition of ["create", "jsonpath={.status.statusReason}"]) {
-    await inTeam("wait", "cpj/left-0000", `--for=${condition}`, "--timeout=120s");
+    await inTeam("wait", "cpj/left-0000", `--for=${condition}`, "--timeout=240s");
   }
   assert.deepEqual(JSON.parse(await read("cpj/left-0000", ".metadata.finalizers")), [
     recordFinalizer,
   ]);
   const id = await read("cbatch/left", ".status.batchId");
 
-  await kubectl(["delete", "namespace", team, "--timeout=120s"]);
+  await kubectl(["delete", "namespace", team, "--timeout=240s"]);
   const body = { name: team, scopes: ["jobs:read" as const], project: team };
   const { token } = await client.call("createToken", { body });
   const theirClient = createClient({ routes, baseUrl, token });

@@ -31,7 +31,7 @@ export async function testDrain(t: TestContext, controlPlane: ControlPlane): Pro
   const flags = ["--delete-emptydir-data", `--grace-period=${graceSeconds}`];
   const [{ client }] = await Promise.all([
     service.stop("SIGTERM").then(() => service.again()),
-    controlPlane.kubectl(["drain", node.name, ...flags, "--timeout=120s"]),
+    controlPlane.kubectl(["drain", node.name, ...flags, "--timeout=240s"]),
   ]);
   await controlPlane.kubectl(["uncordon", node.name]);
 
@@ -51,5 +51,5 @@ export async function testDrain(t: TestContext, controlPlane: ControlPlane): Pro
     ids.map(() => "Completed"),
   );
   t.diagnostic(`of ${all.length} lines ${missing.length} are marked as missing`);
-  await controlPlane.kubectl(["delete", "cpj", "--all", "-n", service.namespace, "--timeout=120s"]);
+  await controlPlane.kubectl(["delete", "cpj", "--all", "-n", service.namespace, "--timeout=240s"]);
 }

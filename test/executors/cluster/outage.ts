@@ -34,12 +34,14 @@ export async function testOutage(t: TestContext, controlPlane: ControlPlane): Pr
   const { client } = service;
   const { source } = await client.uploadModel(realModel("ocr-orientation"));
   const body = { model: { source }, target: "cpu", recipe };
-  const { id: evicted } = await client.call("startCompression", { body });
   const batch = await client.call("submitBatch", {
     body: { models: [{ source }], targets: ["cpu", "cpu-int8"], recipe, parallelism: 1 },
   });
   const [first = "", second = ""] = batch.jobs.map(({ id }) => id);
-  for (const id of [evicted, first]) await untilEvaluated(client, id);
+  // A batch's job starts later: the one that is evicted might have ended before.
+  for await (const _ of client.followLogs(first)) break;
+  const { id: evicted } = await client.call("startCompression", { body });
+  for (const id of [first, evicted]) await untilEvaluated(client, id);
 
   const next = await runDuringOutage(t, installation, async () => {
     clock = "";

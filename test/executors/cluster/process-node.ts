@@ -123,7 +123,8 @@ export class ProcessNode implements AsyncDisposable {
     this.#server?.close();
     await this.#client.delete(nodes, this.name, { propagationPolicy: "Background" });
     await this.#client.close();
-    await rm(this.#directory, { recursive: true, force: true });
+    // Processes that the killed ones have started may still write to it.
+    await rm(this.#directory, { recursive: true, force: true, maxRetries: 20 });
   }
 
   async #start(): Promise<void> {

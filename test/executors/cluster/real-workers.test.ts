@@ -109,7 +109,12 @@ test("an installation that nothing happens to", options, async (t) => {
         return ((await api.get(compressionJobs, id)).metadata.finalizers ?? []).length === 0;
       });
       const writes = countApiWrites(await kubectl(["get", "--raw", "/metrics"])) - before;
-      assert.ok(writes <= 7, `${writes} writes`);
+      const [sharding = 0, optimizing = 0] = job.transitions
+        .filter(({ status: entered }) => entered === "Sharding" || entered === "Optimizing")
+        .map(({ at }) => Date.parse(at));
+      // Statuses that are entered within a second are reported, and taken over, together.
+      const apart = optimizing - sharding > 500 ? 2 : 0;
+      assert.ok(writes <= 7 + apart, `${writes} writes`);
 
       await api.delete(compressionJobs, id, { propagationPolicy: "Background" });
       await until("the pod is gone", async () =>
@@ -302,7 +307,7 @@ test("definitions that are deleted in mid-job go, with its processes", options, 
   await follow(client, id, "[evaluate]");
   const pod = await findPodName(service, id);
   const definitions = [compressionJobs, batches].map(({ plural }) => `${plural}.${apiGroup}`);
-  await plane.kubectl(["delete", "crd", ...definitions, "--timeout=180s"]);
+  await plane.kubectl(["delete", "crd", ...definitions, "--timeout=240s"]);
   assert.ok(!node.isRunning(pod));
   assert.equal((await client.call("getJob", { params: { id } })).status, "Cancelled");
   assert.match((await follow(client, id)).join("\n"), /\[evaluate\]/);

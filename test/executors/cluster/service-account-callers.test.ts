@@ -54,7 +54,7 @@ test(
     const { id } = await until("the binding counts", () =>
       client.call("startCompression", { body }).catch(() => undefined),
     );
-    await kubectl("wait", "--for=create", `cpj/${id}`, "--timeout=60s");
+    await kubectl("wait", "--for=create", `cpj/${id}`, "--timeout=240s");
     const job = await client.call("getJob", { params: { id } });
     assert.equal(job.createdBy?.name, `system:serviceaccount:${team}:${account}`);
     await assert.rejects(client.call("cancelJob", { params: { id } }), /missing_scope/);

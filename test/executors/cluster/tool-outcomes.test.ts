@@ -137,7 +137,7 @@ test(
       await kubectl(["create", "-f", "-"], JSON.stringify(resource));
       const wait = (condition: string) => {
         const words = kind === "Batch" ? replaceWords(condition) : condition;
-        return kubectl(["wait", `${kind}/${name}`, `--for=${words}`, "--timeout=120s"]);
+        return kubectl(["wait", `${kind}/${name}`, `--for=${words}`, "--timeout=240s"]);
       };
       if (change !== undefined) {
         await wait(change.at);

@@ -19,6 +19,7 @@ import { findFreePort } from "../../support/find-free-port.ts";
 import { listenLocally } from "../../support/listen-locally.ts";
 import { writeFloatsNpz } from "../../support/npz.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
+import { until } from "../../support/until.ts";
 import { namespacesMissing } from "./namespaces-missing.ts";
 
 const names = ["net.onnx", ...externalFiles];
@@ -242,10 +243,10 @@ test("a cancellation in the middle of a download stops it at once", options, asy
   const id = await submit(service, `${origin}/net.onnx`, { level: "none" });
   const [, response] = await requested;
   const closed = once(response, "close");
-  for (;;) {
+  await until("the download is under way", async () => {
     const { telemetry } = await service.client.call("getJob", { params: { id } });
-    if (telemetry.progress.message?.startsWith("Fetching: ")) break;
-  }
+    return telemetry.progress.message?.startsWith("Fetching: ");
+  });
   const start = performance.now();
   await service.client.call("cancelJob", { params: { id } });
   const { job } = await untilEnded(service, id);
@@ -253,5 +254,6 @@ test("a cancellation in the middle of a download stops it at once", options, asy
   assert.equal(job.status, "Cancelled");
   const ms = performance.now() - start;
   t.diagnostic(`${Math.round(ms)} ms`);
-  assert.ok(ms < 2_000, `${ms} ms`);
+  // The whole download would take minutes.
+  assert.ok(ms < 10_000, `${ms} ms`);
 });

@@ -7,11 +7,20 @@ import { promisify } from "node:util";
 import { readStartMark } from "../../../src/executors/local/run-worker-process.ts";
 import { project, startService } from "./local-service.ts";
 
+function countHanging(lines: readonly string[]): number {
+  return lines.filter((line) => line === "waiting").length;
+}
+
 test("a worker that hangs is stopped, its job tried again and then failed", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
   const service = await startService(t, { concurrency: 1, silentWorkerSeconds: 4 });
   const executor = await service.start();
   const [id = "", next = ""] = await service.create("hangs", "completes");
   executor.submit(project, [id, next]);
+  for (const attempt of [1, 2, 3]) {
+    await service.until(id, (_, printed) => countHanging(printed) === attempt);
+    t.mock.timers.tick(4_000);
+  }
   const { job, lines } = await service.ended(id);
   const message = "The worker was stopped: nothing was heard from it for 4 s";
   assert.deepEqual(job.error, { code: "worker_killed", message });

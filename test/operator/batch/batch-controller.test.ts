@@ -108,7 +108,7 @@ test(
       "cbatch/nightly",
       "-n",
       client.namespace,
-      "--timeout=60s",
+      "--timeout=240s",
     ]);
   },
 );

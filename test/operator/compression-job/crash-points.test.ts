@@ -106,14 +106,15 @@ const scenarios: Readonly<Record<string, Scenario>> = {
       name,
       ({ metadata, status }) => status.status === "Cancelled" && metadata.finalizers === undefined,
     );
-    assert.deepEqual([...cluster.pods.values()], []);
+    const [left] = await Array.fromAsync(cluster.client.list(resources.pods));
+    assert.deepEqual(left?.items, []);
     return "Cancelled";
   },
 };
 
 async function createNamespace(namespace: string): Promise<void> {
   await controlPlane.kubectl(["create", "namespace", namespace]);
-  const account = ["--for=create", "serviceaccount/default", "-n", namespace, "--timeout=60s"];
+  const account = ["--for=create", "serviceaccount/default", "-n", namespace, "--timeout=240s"];
   await controlPlane.kubectl(["wait", ...account]);
 }
 

@@ -38,9 +38,14 @@ before(async () => {
     labels: { "modeloptimization.dev/step": "shard" },
     delayMs: 3_600_000,
   });
+  // Time for the service to report the end before.
+  const patient = podEndStage({
+    labels: { "modeloptimization.dev/job": "reported" },
+    delayMs: 3_000,
+  });
   kwok = used.use(
     await startKwok(controlPlane, {
-      endStages: [podEndStage({ delayMs: 200, maxDelayMs: 2_000 }), endless],
+      endStages: [podEndStage({ delayMs: 200, maxDelayMs: 2_000 }), endless, patient],
     }),
   );
 });
@@ -53,7 +58,7 @@ async function makeNamespace(name: string): Promise<string> {
     "serviceaccount/default",
     "-n",
     name,
-    "--timeout=60s",
+    "--timeout=240s",
   ]);
   return name;
 }
@@ -67,7 +72,7 @@ async function untilAllCompleted(cluster: ObservedJobs, all: readonly string[]):
     const { status } = await cluster.until(name, (job) => isTerminal(job.status.status));
     assert.equal(status.status, "Completed");
     assert.equal(cluster.jobsSeen(`${name}-work`), 1, "a Job was created twice");
-    assert.equal(cluster.jobs.get(`${name}-work`)?.status?.succeeded, 1);
+    await cluster.untilTrue(() => cluster.jobs.get(`${name}-work`)?.status?.succeeded === 1);
     assert.equal(cluster.jobs.get(`${name}-work`)?.status?.failed ?? 0, 0);
   }
 }
@@ -105,14 +110,14 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     await using cluster = await observeJobs(controlPlane, namespace);
     await using proxy = await startFaultProxy(controlPlane);
     await using _ = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
-    await cluster.create({ name: "voices", finalizers: [recordFinalizer] });
+    await cluster.create({ name: "reported", finalizers: [recordFinalizer] });
     await cluster.untilTrue(() =>
       [...cluster.pods.values()].some(({ status }) => status?.phase === "Running"),
     );
-    await cluster.report("voices", "Completed");
-    await cluster.untilTrue(() => cluster.jobs.get("voices-work")?.status?.succeeded === 1);
-    await cluster.record("voices");
-    await cluster.until("voices", ({ metadata }) => metadata.finalizers === undefined);
+    await cluster.report("reported", "Completed");
+    await cluster.untilTrue(() => cluster.jobs.get("reported-work")?.status?.succeeded === 1);
+    await cluster.record("reported");
+    await cluster.until("reported", ({ metadata }) => metadata.finalizers === undefined);
     const writes = proxy.forwarded.filter(
       ({ method, resource, isDryRun }) =>
         method !== "GET" && !isDryRun && !["leases", "events"].includes(resource),

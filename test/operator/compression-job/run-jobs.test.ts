@@ -6,6 +6,7 @@ import type { CompressionJob } from "../../../src/contract/custom-resources/comp
 import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
 import { recordFinalizer } from "../../../src/contract/custom-resources/resource-labels.ts";
 import { isTerminal, type JobStatus } from "../../../src/contract/jobs/status.ts";
+import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import {
   type KubernetesJob,
   type Pod,
@@ -118,7 +119,7 @@ function untilWaiting(name: string, reason: string) {
 }
 
 async function untilDeleted(name: string): Promise<void> {
-  await controlPlane.kubectl(["wait", "--for=delete", `cpj/${name}`, "--timeout=60s"]);
+  await controlPlane.kubectl(["wait", "--for=delete", `cpj/${name}`, "--timeout=240s"]);
 }
 
 function hasFailed(workerJob: string): boolean {
@@ -130,6 +131,13 @@ function listPods(name: string): Stored<Pod>[] {
   return [...cluster.pods.values()].filter(
     ({ metadata }) => metadata.labels?.["modeloptimization.dev/job"] === name,
   );
+}
+
+/** The pods that the API server has now, which may be newer than what was observed. */
+async function readPods(name: string): Promise<readonly Stored<Pod>[] | undefined> {
+  const labelSelector = `modeloptimization.dev/job=${name}`;
+  const [page] = await Array.fromAsync(cluster.client.list(resources.pods, { labelSelector }));
+  return page?.items;
 }
 
 async function untilRunning(name: string): Promise<void> {
@@ -159,7 +167,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     assert.deepEqual(transitionStatuses("simple"), ["Completed"]);
     assert.ok(status.startedAt !== undefined && status.finishedAt !== undefined);
     assert.deepEqual(metadata.finalizers, [recordFinalizer]);
-    assert.equal(cluster.jobs.get("simple-work")?.status?.succeeded, 1);
+    await cluster.untilTrue(() => cluster.jobs.get("simple-work")?.status?.succeeded === 1);
   });
 
   for (const [name, code, message] of [
@@ -266,7 +274,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     );
     assert.equal(findScheduledCondition(waiting)?.status, "False");
     const warnings = ["events", "--field-selector=involvedObject.name=too-big,type=Warning"];
-    await controlPlane.kubectl(["wait", "--for=create", ...warnings, "--timeout=60s"]);
+    await controlPlane.kubectl(["wait", "--for=create", ...warnings, "--timeout=240s"]);
     const events = await controlPlane.kubectl(["get", ...warnings]);
     assert.match(events, /Warning\s+Unschedulable.*not enough nvidia.com\/gpu free/);
 
@@ -366,11 +374,8 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await cluster.change("endless", { cancel: true });
     await cluster.until("endless", ({ status }) => status.status === "Cancelling");
     await cluster.until("endless", ({ status }) => status.status === "Cancelled");
-    const pods = await cluster.client
-      .list(resources.pods, { labelSelector: "modeloptimization.dev/job=endless" })
-      .next();
-    assert.deepEqual(pods.value?.items, []);
-    assert.equal(cluster.jobs.get("endless-work"), undefined);
+    assert.deepEqual(await readPods("endless"), []);
+    await assert.rejects(cluster.client.get(resources.jobs, "endless-work"), isNotFound);
   });
 
   test("a job that is cancelled while it waits for a node never runs", async () => {
@@ -378,7 +383,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await untilWaiting("never", "unschedulable");
     await cluster.change("never", { cancel: true });
     await cluster.until("never", ({ status }) => status.status === "Cancelled");
-    assert.deepEqual(listPods("never"), []);
+    assert.deepEqual(await readPods("never"), []);
   });
 
   test("a job that is cancelled before anything was created for it is Cancelled", async () => {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
+import { systemErrorCode } from "../../../src/storage/file-error.ts";
 import { isAbandoned } from "./run-folder.ts";
 
 const root = "/sys/fs/cgroup";
@@ -9,9 +10,15 @@ const root = "/sys/fs/cgroup";
 export async function createCgroup(name: string): Promise<void> {
   for (const hierarchy of await listHierarchies()) {
     const abandoned = (await readdir(hierarchy)).filter(isAbandoned);
-    for (const other of abandoned) await removeFolders(join(hierarchy, other));
+    for (const other of abandoned) await removeFolders(join(hierarchy, other)).catch(ignoreInUse);
     await mkdir(join(hierarchy, name));
   }
+}
+
+/** Pods of a run that was killed just now are still ending, or another run removes it too. */
+function ignoreInUse(error: unknown): void {
+  const isInUse = ["EBUSY", "ENOENT"].includes(systemErrorCode(error));
+  if (!isInUse) throw error;
 }
 
 /** No process may be in there any more. */

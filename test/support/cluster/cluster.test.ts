@@ -10,7 +10,7 @@ test("a control plane comes up and makes pods for a Job", { skip: clusterMissing
   const { cluster, namespace } = await createTestNamespace();
   await cluster.kubectl(["create", "job", "greet", "--image=none", "-n", namespace]);
   const selector = ["-n", namespace, "-l", "job-name=greet"];
-  await cluster.kubectl(["wait", "--for=create", "pod", ...selector, "--timeout=60s"]);
+  await cluster.kubectl(["wait", "--for=create", "pod", ...selector, "--timeout=240s"]);
   const phase = await cluster.kubectl([
     "get",
     "pod",
@@ -46,7 +46,7 @@ test(
         "job",
         name,
         `--for=condition=${condition}`,
-        "--timeout=60s",
+        "--timeout=240s",
       ]);
     }
     const [pod] = JSON.parse(

@@ -81,7 +81,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     await start("kube-scheduler", clientFlags(cluster.kubeconfig, options));
     await installResourceDefinitions(cluster);
     // Pods are admitted only once their service account exists: the controller manager's first sign of life.
-    await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=60s"]);
+    await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=240s"]);
 
     const stopApiServer = () => apiServer.kill();
     const startApiServer = async () => {
@@ -177,8 +177,9 @@ async function installResourceDefinitions(cluster: Cluster): Promise<void> {
   const named = files.map((file) => `--filename=${file}`);
   await cluster.kubectl(["apply", "--server-side", ...named]);
   // A definition without any condition yet is an error to a wait for one of them.
-  await cluster.kubectl(["wait", "--for=jsonpath={.status.conditions}", ...named]);
-  await cluster.kubectl(["wait", "--for=condition=Established", ...named]);
+  for (const sign of ["jsonpath={.status.conditions}", "condition=Established"]) {
+    await cluster.kubectl(["wait", `--for=${sign}`, ...named, "--timeout=240s"]);
+  }
 }
 
 function serviceAccountKey(): string {

@@ -70,7 +70,10 @@ async function installDefinitions({ kubectl }: ControlPlane): Promise<void> {
   const { Dir: folder } = z.object({ Dir: z.string() }).parse(JSON.parse(stdout));
   const files = await Array.fromAsync(glob(join(folder, "config/components/crd/bases/*.yaml")));
   await kubectl(["apply", "--server-side", ...files.map((file) => `--filename=${file}`)]);
-  await kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  // A definition without any condition yet is an error to a wait for one of them.
+  for (const sign of ["jsonpath={.status.conditions}", "condition=Established"]) {
+    await kubectl(["wait", `--for=${sign}`, "crd", "--all", "--timeout=240s"]);
+  }
   const clientConfig = { url: `https://${loopback}:1/convert` };
   const webhook = { clientConfig, conversionReviewVersions: ["v1"] };
   const patch = JSON.stringify({ spec: { conversion: { strategy: "Webhook", webhook } } });

@@ -71,7 +71,7 @@ export async function startKwok(
     ["create", "-f", "-"],
     JSON.stringify({ apiVersion: "v1", kind: "List", items }),
   );
-  const selector = [`--selector=type=${name}`, "--for=condition=Ready", "--timeout=60s"];
+  const selector = [`--selector=type=${name}`, "--for=condition=Ready", "--timeout=240s"];
   await controlPlane.kubectl(["wait", "node", ...selector]).catch(async (cause: unknown) => {
     throw new Error(`The simulated nodes do not become ready:\n${await program.lastLines()}`, {
       cause,

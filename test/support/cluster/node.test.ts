@@ -30,7 +30,7 @@ test(
     console.log(process.getuid(), address, await reply.text());
   `;
     await cluster.kubectl(["create", "-f", "-"], JSON.stringify(scriptJob("work", script)));
-    await cluster.kubectl(["wait", "job/work", "--for=condition=Complete", "--timeout=60s"]);
+    await cluster.kubectl(["wait", "job/work", "--for=condition=Complete", "--timeout=240s"]);
     assert.equal(await cluster.kubectl(["logs", "job/work"]), "10001 10.0.0.1 hello\n");
 
     await cluster.stop();
@@ -47,7 +47,7 @@ test(
     const cluster = await startCluster();
     const pod = ["run", "sleeper", "--image=${imageNames.node}", "--image-pull-policy=Never", "--", "sleep", "1000"];
     await cluster.kubectl(pod);
-    await cluster.kubectl(["wait", "--for=condition=Ready", "pod/sleeper", "--timeout=60s"]);
+    await cluster.kubectl(["wait", "--for=condition=Ready", "pod/sleeper", "--timeout=240s"]);
     process.send({ folder: cluster.folder, hostAddress: cluster.hostAddress });
     setInterval(() => {}, 60_000);
   `;

@@ -58,11 +58,11 @@ export async function startNode(
     `-conf=${await write("Corefile", nameServerConfiguration(address, kubeconfig))}`,
   ]);
 
-  await kubectl(["wait", "--for=create", "node", nodeName, "--timeout=60s"]);
+  await kubectl(["wait", "--for=create", "node", nodeName, "--timeout=240s"]);
   const resources = { "nvidia.com/gpu": String(gpus) };
   const patch = JSON.stringify({ status: { capacity: resources, allocatable: resources } });
   await kubectl(["patch", "node", nodeName, "--subresource=status", `--patch=${patch}`]);
-  await kubectl(["wait", "--for=condition=Ready", "node", nodeName, "--timeout=60s"]).catch(
+  await kubectl(["wait", "--for=condition=Ready", "node", nodeName, "--timeout=240s"]).catch(
     async (cause: unknown) => {
       throw new Error(`The node does not become ready:\n${await kubelet.lastLines()}`, { cause });
     },

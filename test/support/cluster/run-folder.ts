@@ -21,7 +21,10 @@ export async function createRunFolder(): Promise<string> {
 async function removeAbandonedFolders(): Promise<void> {
   const abandoned = (await readdir(tmpdir())).filter(isAbandoned);
   await Promise.all(
-    abandoned.map((name) => rm(join(tmpdir(), name), { recursive: true, force: true })),
+    // Programs of a run that was killed just now may still write to it.
+    abandoned.map((name) =>
+      rm(join(tmpdir(), name), { recursive: true, force: true, maxRetries: 20 }),
+    ),
   );
 }
 
