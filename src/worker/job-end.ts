@@ -1,8 +1,9 @@
 import type { WorkerEnd } from "./job-thread-message.ts";
-import { terminationMessage, type TerminationMessage } from "../contract/jobs/worker.ts";
+import type { TerminationMessage } from "../contract/jobs/worker.ts";
 import { workerExit } from "../contract/jobs/worker-exit.ts";
 import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/bounded-text.ts";
+import { joinLines } from "../contract/text/hidden-characters.ts";
 
 /** How a worker ends that cannot go on, and what it says of it. */
 export function crashEnd(
@@ -19,6 +20,17 @@ export function crashEnd(
   };
 }
 
+/**
+ * File of a pod's termination message, by default where Kubernetes reads it; undefined for a process of
+ * a service on this machine.
+ */
+export function findTerminationLog({
+  MOS_JOB_TOKEN_FILE: tokenFile,
+  MOS_TERMINATION_LOG: file = "/dev/termination-log",
+}: NodeJS.ProcessEnv): string | undefined {
+  return tokenFile === undefined ? undefined : file;
+}
+
 /** Longest termination message that Kubernetes keeps, bytes. */
 const maxBytes = 4096;
 
@@ -31,9 +43,9 @@ export function serializeTerminationMessage(message: TerminationMessage): string
   ) {
     const error = message.error && {
       ...message.error,
-      message: truncate(message.error.message, maxLength).toWellFormed(),
+      message: joinLines(truncate(message.error.message, maxLength).toWellFormed()),
     };
-    const text = JSON.stringify(terminationMessage.parse({ ...message, error }));
+    const text = JSON.stringify({ ...message, error });
     if (Buffer.byteLength(text) <= maxBytes) return text;
   }
 }

@@ -8,10 +8,10 @@ export interface WorkerEnd extends Omit<TerminationMessage, "lastSeq"> {
 /** Message of a job's thread to the main thread. */
 export type JobThreadMessage =
   | { readonly kind: "line" | "error"; readonly text: string }
-  /** An event of the job as JSON, in the order of their numbers. */
+  /** A pod's event as JSON, to be printed, in the order of their numbers. */
   | { readonly kind: "event"; readonly text: string }
   /** The service says that the job has to stop. */
   | { readonly kind: "cancelled"; readonly text: string }
-  /** The job stops and reports that. */
-  | { readonly kind: "stopping" }
+  /** A pod's job stops, and has so long to report that. */
+  | { readonly kind: "stopping"; readonly limitMs: number }
   | { readonly kind: "end"; readonly end: WorkerEnd };

@@ -69,18 +69,24 @@ function createWorkerContext(settings: WorkerSettings) {
       stopLimitMs: 300,
       progressIntervalMs: 250,
       printLine: (text: string) => post({ kind: "line", text }),
+      recordEvent: () => {},
+      onStopping: () => {},
     };
   }
   const { MOS_SERVICE_URL: url, MOS_JOB_ID: jobId, MOS_JOB_TOKEN_FILE: tokenFile } = settings;
   const token = () => readFileSync(tokenFile, "utf8").trim();
   const connection = createServiceConnection({ url, jobId, token, timeouts: podTimeouts });
+  const stopLimitMs = settings.MOS_STOP_SECONDS * 1000;
   return {
     connection,
     openBlobs: async () => createServiceBlobStore(connection.requestService),
     deliveryLimitMs: minute,
-    stopLimitMs: settings.MOS_STOP_SECONDS * 1000,
+    stopLimitMs,
     progressIntervalMs: 1_000,
     printLine: () => {},
+    recordEvent: (text: string) => post({ kind: "event", text }),
+    // A pod has its grace period to deliver what it has to say.
+    onStopping: () => post({ kind: "stopping", limitMs: stopLimitMs }),
   };
 }
 
@@ -100,7 +106,7 @@ async function work(): Promise<void> {
   const settings = workerSettings.parse(workerData);
   const context = createWorkerContext(settings);
   parentPort?.on("message", (reason: string) => {
-    post({ kind: "stopping" });
+    context.onStopping();
     stop.abort(new Error(reason));
   });
   const end = await workOnAssignment(await context.connection.findAssignment(stop.signal), {
@@ -108,7 +114,6 @@ async function work(): Promise<void> {
     workDirectory: settings.MOS_WORK_DIR,
     signal: stop.signal,
     printError: (text) => post({ kind: "error", text }),
-    recordEvent: (text) => post({ kind: "event", text }),
     onCancelled: () => post({ kind: "cancelled", text: "the job was cancelled" }),
     onFailure: crash,
   });

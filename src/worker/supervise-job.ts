@@ -1,15 +1,18 @@
 import { writeFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { crashEnd, serializeTerminationMessage } from "./job-end.ts";
+import { crashEnd, findTerminationLog, serializeTerminationMessage } from "./job-end.ts";
 import type { JobThreadMessage, WorkerEnd } from "./job-thread-message.ts";
-import { type WorkerSettings, workerSettings } from "./worker-settings.ts";
 import { workerExit } from "../contract/jobs/worker-exit.ts";
 
 type Exit = (code: number) => never;
 
-/** Runs a job in a thread. `exit` ends the process. @returns what stops the job, for a reason */
+/**
+ * Runs a job in a thread, which reads the environment: what parses it takes long to load, and is
+ * loaded once. `exit` ends the process.
+ * @returns what stops the job, for a reason
+ */
 export function superviseJob(environment: NodeJS.ProcessEnv, exit: Exit): (reason: string) => void {
-  const supervisor = new JobSupervisor(workerSettings.parse(environment), exit);
+  const supervisor = new JobSupervisor(environment, exit);
   return (reason) => supervisor.stop(reason);
 }
 
@@ -29,23 +32,21 @@ function printError(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-type PodSettings = Extract<WorkerSettings, { readonly MOS_TERMINATION_LOG: string }>;
-
 /** Supervises a job's thread: prints its messages, and ends the process with it. */
 class JobSupervisor {
-  /** Undefined for a process of a service on this machine, which prints lines and no events. */
-  readonly #pod: PodSettings | undefined;
+  /** Of a pod; undefined for a process of a service on this machine. */
+  readonly #terminationLog: string | undefined;
   readonly #thread: Worker;
   readonly #exitProcess: Exit;
   #lastSeq = 0;
   #isStopped = false;
   #exitTimer: NodeJS.Timeout | undefined;
 
-  constructor(settings: WorkerSettings, exitProcess: Exit) {
+  constructor(environment: NodeJS.ProcessEnv, exitProcess: Exit) {
     this.#exitProcess = exitProcess;
-    this.#pod = "MOS_TERMINATION_LOG" in settings ? settings : undefined;
+    this.#terminationLog = findTerminationLog(environment);
     this.#thread = new Worker(jobThread, {
-      workerData: settings,
+      workerData: { ...environment },
       resourceLimits: jobThreadLimits,
     });
     this.#thread
@@ -76,10 +77,9 @@ class JobSupervisor {
         return printError(message.text);
       case "event":
         this.#lastSeq++;
-        return this.#pod && print(message.text);
+        return print(message.text);
       case "stopping":
-        // A pod has its grace period to deliver what it has to say.
-        return this.#pod && this.#exitWithin(this.#pod.MOS_STOP_SECONDS * 1000);
+        return this.#exitWithin(message.limitMs);
       case "cancelled":
         return this.stop(message.text);
       case "end":
@@ -95,9 +95,10 @@ class JobSupervisor {
 
   /** Writes the termination message of the pod, if any, and exits. */
   #exit({ code, ...end }: WorkerEnd): never {
+    const file = this.#terminationLog;
     try {
-      const message = serializeTerminationMessage({ ...end, lastSeq: this.#lastSeq });
-      if (this.#pod) writeFileSync(this.#pod.MOS_TERMINATION_LOG, message);
+      const message = { ...end, lastSeq: this.#lastSeq };
+      if (file !== undefined) writeFileSync(file, serializeTerminationMessage(message));
     } catch (error) {
       printError(`The termination message cannot be written: ${String(error)}`);
     }

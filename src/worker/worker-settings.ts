@@ -8,7 +8,7 @@ const commonVariables = {
   MOS_WORK_DIR: z.string().min(1),
 };
 
-/** The environment of a worker. */
+/** The environment of a worker, but for `MOS_TERMINATION_LOG`. */
 export const workerSettings = z.union([
   /** A process of a service on this machine. */
   z.object({
@@ -24,7 +24,6 @@ export const workerSettings = z.union([
     MOS_JOB_TOKEN_FILE: z.string().min(1),
     /** How long a stopped worker tries to deliver its last events. */
     MOS_STOP_SECONDS: z.coerce.number().min(1).default(workerStop.deliverySeconds),
-    MOS_TERMINATION_LOG: z.string().min(1).default("/dev/termination-log"),
   }),
 ]);
 

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { TerminationMessage } from "../../../src/contract/jobs/worker.ts";
 import { workerExit } from "../../../src/contract/jobs/worker-exit.ts";
 import { EventSender } from "../../../src/worker/event-sender.ts";
+import { findTerminationLog } from "../../../src/worker/job-end.ts";
 import { createServiceConnection } from "../../../src/worker/service-connection.ts";
 import { workerSettings } from "../../../src/worker/worker-settings.ts";
 import { killedExitCode, type StartProgram } from "./pod-program.ts";
@@ -57,7 +58,7 @@ async function work(place: Place, stop: AbortSignal, death: AbortSignal): Promis
   sender.close();
   if (death.aborted) return killedExitCode;
   const message: TerminationMessage = { outcome, lastSeq };
-  writeFileSync(settings.MOS_TERMINATION_LOG, JSON.stringify(message));
+  writeFileSync(findTerminationLog(place.environment) ?? "", JSON.stringify(message));
   return workerExit[outcome === "Cancelled" ? "cancelled" : "completed"];
 }
 
