@@ -7,8 +7,15 @@ import { errorMessage } from "../../log/error-message.ts";
 // ONNX Runtime's binding takes a Float16Array for empty; without the class, it takes the bits.
 Reflect.deleteProperty(globalThis, "Float16Array");
 
-// A run blocks this thread, so another one waits for the end of the parent.
-new Worker(new URL("exit-with-parent.ts", import.meta.url)).unref();
+/** Ends the process at the end of its standard input, a pipe that the parent never writes to. */
+const exitWithParent = `
+  require("node:fs")
+    .createReadStream("", { fd: 0 })
+    .on("close", () => process.kill(process.pid, "SIGKILL"))
+    .resume();
+`;
+// A run blocks this thread, so another one waits. It starts in half the time without a file.
+new Worker(exitWithParent, { eval: true }).unref();
 
 // The process ends by a signal, after which Node keeps nothing of what it has compiled.
 flushCompileCache();
