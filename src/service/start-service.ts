@@ -1,13 +1,12 @@
 import type { RequestListener } from "node:http";
 import { Hono } from "hono";
-import { createSingleSignOn, type SingleSignOn } from "../auth/single-sign-on.ts";
-import { createTokenExchange } from "../auth/token-exchange.ts";
+import type { SingleSignOn } from "../auth/single-sign-on.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { defaultProject } from "../contract/project.ts";
 import { builtinTargets, type Target } from "../contract/jobs/target.ts";
 import type { TrustPolicy } from "../contract/people/trust-policy.ts";
 import { isReading } from "../contract/routes/route.ts";
-import { type GitHubAppOptions, openGitHubApp } from "../github-app/open-github-app.ts";
+import type { GitHubAppOptions } from "../github-app/open-github-app.ts";
 import type { SubmitRerun } from "../github-app/webhook-receiver.ts";
 import type { Log } from "../log/json-log.ts";
 import type { Records } from "../records/open-records.ts";
@@ -169,6 +168,7 @@ async function readPublicTargets(file: string): Promise<Target[]> {
   });
 }
 
+/** Modules of what few installations have are loaded only where they have it. */
 async function readFiles(settings: Settings): Promise<ServiceFiles> {
   const { MOS_TARGETS_FILE: targetsFile, MOS_TRUST_POLICY_FILE: trustFile } = settings;
   const singleSignOn = await readSingleSignOn(settings);
@@ -179,7 +179,8 @@ async function readFiles(settings: Settings): Promise<ServiceFiles> {
     targets: targetsFile === undefined ? builtinTargets : await readPublicTargets(targetsFile),
     trust,
     appOptions,
-    singleSignOn: singleSignOn && createSingleSignOn(singleSignOn),
+    singleSignOn:
+      singleSignOn && (await import("../auth/single-sign-on.ts")).createSingleSignOn(singleSignOn),
     dashboard: await loadDashboard(),
   };
 }
@@ -272,7 +273,13 @@ async function beginWork(joined: JoinedParts, stack: AsyncDisposableStack): Prom
   }
   const context = await joinParts(joined, stack, openExecutor);
   const submit: SubmitRerun = async (owner, order) => resubmitJobs(context, owner, order);
-  const github = appOptions && openGitHubApp(appOptions, { records, submit, log });
+  const github =
+    appOptions &&
+    (await import("../github-app/open-github-app.ts")).openGitHubApp(appOptions, {
+      records,
+      submit,
+      log,
+    });
   if (github) stack.defer(async () => github.close());
   stack.use(
     startWebhookSender({
@@ -296,7 +303,8 @@ async function joinParts(
   const executor = await open(settings, { ...parts, registry: metrics.registry });
   stack.defer(() => executor.close());
   const publicUrl = settings.MOS_PUBLIC_URL?.replace(/\/+$/, "");
-  const exchangeToken = trust && createTokenExchange(parts, trust);
+  const exchangeToken =
+    trust && (await import("../auth/token-exchange.ts")).createTokenExchange(parts, trust);
   const limits = {
     maxModelBytes: settings.MOS_MAX_MODEL_BYTES,
     allowedRoots: settings.MOS_ALLOWED_ROOTS,
