@@ -1,3 +1,5 @@
+import { dirname } from "node:path";
+
 /** They wait for pods, leases and timers most of the time, so that one runs beside those that compute. */
 const waitingFiles = [
   "test/e2e/installation.test.ts",
@@ -11,6 +13,14 @@ const waitingFiles = [
  * their tests. They have no hooks besides those of a test, and leave nothing that another would see.
  */
 const sharedFolders: Readonly<Record<string, readonly string[]>> = {
+  storage: [
+    "test/model-files",
+    "test/storage",
+    "test/storage/s3",
+    "test/storage/sources",
+    "test/tracing",
+    "test/webhooks",
+  ],
   server: ["test/server"],
   records: ["test/records"],
   parts: [
@@ -22,10 +32,27 @@ const sharedFolders: Readonly<Record<string, readonly string[]>> = {
     "test/operator/compression-job/decide",
     "test/report",
   ],
+  engine: [
+    "test/engine/checkpoints",
+    "test/engine/evaluate",
+    "test/engine/language",
+    "test/engine/onnx",
+    "test/engine/quantize/kernels",
+    "test/engine/quantize/tasks",
+    "test/engine/search",
+  ],
 };
 
 /** Files of these folders that start servers, have hooks or measure their process. */
 const ownProcess = [
+  "test/engine/evaluate/compare-latency.test.ts",
+  "test/engine/evaluate/generate-sample.test.ts",
+  "test/engine/evaluate/hostile-samples.test.ts",
+  "test/engine/evaluate/model-session.test.ts",
+  "test/engine/evaluate/not-exercised.test.ts",
+  "test/engine/evaluate/open-samples.test.ts",
+  "test/engine/onnx/open-model.test.ts",
+  "test/engine/onnx/write-model.test.ts",
   "test/records/postgres-schema.test.ts",
   "test/records/postgres.test.ts",
   "test/records/replicas.test.ts",
@@ -74,8 +101,7 @@ export function arrangeTestFiles(files: readonly string[]): ArrangedFiles {
   let others = files.filter((file) => !waitingFiles.includes(file));
   for (const [name, folders] of Object.entries(sharedFolders)) {
     const members = others.filter(
-      (file) =>
-        folders.some((folder) => file.startsWith(`${folder}/`)) && !ownProcess.includes(file),
+      (file) => folders.includes(dirname(file)) && !ownProcess.includes(file),
     );
     shared.set(name, members);
     others = others.filter((file) => !members.includes(file));
