@@ -55150,8 +55150,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: ./contract/jobs/action.js
 var action = __nccwpck_require__(5188);
-// EXTERNAL MODULE: ./contract/text/bounded-text.js
-var bounded_text = __nccwpck_require__(6464);
+// EXTERNAL MODULE: ./contract/text/truncate.js
+var truncate = __nccwpck_require__(2021);
 // EXTERNAL MODULE: ./action/explain-error.js
 var explain_error = __nccwpck_require__(4747);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
@@ -55254,7 +55254,7 @@ function readInputs(environment) {
         const text = texts[name];
         if (text === undefined)
             return `Input "${name}" is missing`;
-        return `Input "${name}" is ${JSON.stringify((0,bounded_text/* truncate */.x)(text, maxShownCharacters))}: ${message}`;
+        return `Input "${name}" is ${JSON.stringify((0,truncate/* truncate */.x)(text, maxShownCharacters))}: ${message}`;
     });
     const problems = [...invalid, ...missingModelProblems(texts)];
     if (!parsed.success || problems.length > 0) {
@@ -56858,14 +56858,14 @@ async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
 var external_node_path_ = __nccwpck_require__(6760);
 // EXTERNAL MODULE: ./contract/models/model-source.js
 var model_source = __nccwpck_require__(8897);
-// EXTERNAL MODULE: ./contract/text/bounded-text.js
-var bounded_text = __nccwpck_require__(6464);
+// EXTERNAL MODULE: ./contract/text/truncate.js
+var truncate = __nccwpck_require__(2021);
 ;// CONCATENATED MODULE: ./contract/text/quote-name.js
 
 
 const maxNameLength = 201;
 function quoteName(name) {
-    return (0,hidden_characters/* replaceHiddenCharacters */.HS)(JSON.stringify((0,bounded_text/* truncate */.x)(name, maxNameLength)));
+    return (0,hidden_characters/* replaceHiddenCharacters */.HS)(JSON.stringify((0,truncate/* truncate */.x)(name, maxNameLength)));
 }
 
 // EXTERNAL MODULE: ./contract/errors.js
@@ -58576,8 +58576,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: ./contract/errors.js
 var errors = __nccwpck_require__(6828);
-// EXTERNAL MODULE: ./contract/text/bounded-text.js
-var bounded_text = __nccwpck_require__(6464);
+// EXTERNAL MODULE: ./contract/text/truncate.js
+var truncate = __nccwpck_require__(2021);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
@@ -58621,7 +58621,7 @@ class UnexpectedAnswerError extends Error {
     headers;
     retryAfter;
     constructor(call, { status, headers, text }, retryAfter) {
-        super(`${call}: unexpected answer with status ${status}: ${(0,bounded_text/* truncate */.x)(text, maxTextLength)}`);
+        super(`${call}: unexpected answer with status ${status}: ${(0,truncate/* truncate */.x)(text, maxTextLength)}`);
         this.status = status;
         this.headers = headers;
         this.retryAfter = retryAfter;
@@ -59375,6 +59375,7 @@ var rule = __nccwpck_require__(1073);
 
 
 
+
 const maxBatchJobs = 2000;
 const batchFields = schemas/* strictObject */.rej({
     name: job/* displayName */.QC.optional(),
@@ -59498,7 +59499,7 @@ function groupByTargets(pairs) {
 /* harmony export */   c: () => (/* binding */ sqnrObstacle),
 /* harmony export */   i: () => (/* binding */ latencyObstacle)
 /* harmony export */ });
-/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6464);
+/* harmony import */ var _text_truncate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2021);
 
 const hardware = [
     ["execution provider", ({ device }) => device?.executionProvider],
@@ -59529,7 +59530,7 @@ function firstDifference(facts, now, before) {
     if (differing === undefined)
         return undefined;
     const [name, read] = differing;
-    const format = (figures) => (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_0__/* .truncate */ .x)(String(read(figures) ?? "unknown"), maxFactLength);
+    const format = (figures) => (0,_text_truncate_js__WEBPACK_IMPORTED_MODULE_0__/* .truncate */ .x)(String(read(figures) ?? "unknown"), maxFactLength);
     return `Not comparable: the ${name} is "${format(now)}", the baseline's "${format(before)}"`;
 }
 
@@ -61627,7 +61628,7 @@ const jobsOfFirstView = 50;
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   C: () => (/* binding */ parseInput)
 /* harmony export */ });
-/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
+/* harmony import */ var _text_truncate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2021);
 /* harmony import */ var _text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
 /* harmony import */ var _text_redact_source_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3662);
 
@@ -61702,7 +61703,7 @@ function describeFound(value, code) {
 function quoteValue(value) {
     if (typeof value !== "string")
         return String(value);
-    return (0,_text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .replaceHiddenCharacters */ .HS)(JSON.stringify((0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .truncate */ .x)((0,_text_redact_source_js__WEBPACK_IMPORTED_MODULE_2__/* .redactSource */ .b)(value), maxShownLength)));
+    return (0,_text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .replaceHiddenCharacters */ .HS)(JSON.stringify((0,_text_truncate_js__WEBPACK_IMPORTED_MODULE_1__/* .truncate */ .x)((0,_text_redact_source_js__WEBPACK_IMPORTED_MODULE_2__/* .redactSource */ .b)(value), maxShownLength)));
 }
 function valueAt(input, path) {
     return path.reduce((value, key) => value instanceof Object && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined, input);
@@ -61844,8 +61845,7 @@ function withRules(schema, rules) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   L: () => (/* binding */ boundedText),
-/* harmony export */   x: () => (/* binding */ truncate)
+/* harmony export */   L: () => (/* binding */ boundedText)
 /* harmony export */ });
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
 
@@ -61860,15 +61860,6 @@ function boundedText({ min, max }) {
         .refine(isWithin, { error: `must have ${min} to ${max} characters` })
         .refine((value) => !value.includes("\0"), { error: "must not have the character U+0000" })
         .meta({ minLength: min, maxLength: max });
-}
-const ellipsis = "…";
-function truncate(text, maxLength) {
-    if (text.length <= maxLength)
-        return text;
-    const end = maxLength - ellipsis.length;
-    const last = text.charCodeAt(end - 1);
-    const isSplit = last >= 0xd800 && last <= 0xdbff;
-    return `${text.slice(0, isSplit ? end - 1 : end)}${ellipsis}`;
 }
 
 
@@ -62049,15 +62040,34 @@ function redactSource(source) {
 /* harmony export */   Q: () => (/* binding */ shownLine)
 /* harmony export */ });
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
-/* harmony import */ var _bounded_text_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6464);
+/* harmony import */ var _truncate_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2021);
 /* harmony import */ var _hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
 
 
 
 function shownLine(max) {
     return zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
-        .overwrite((text) => (0,_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .joinLines */ .cT)((0,_bounded_text_js__WEBPACK_IMPORTED_MODULE_2__/* .truncate */ .x)(text.toWellFormed(), max)))
+        .overwrite((text) => (0,_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .joinLines */ .cT)((0,_truncate_js__WEBPACK_IMPORTED_MODULE_2__/* .truncate */ .x)(text.toWellFormed(), max)))
         .max(max);
+}
+
+
+/***/ }),
+
+/***/ 2021:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   x: () => (/* binding */ truncate)
+/* harmony export */ });
+const ellipsis = "…";
+function truncate(text, maxLength) {
+    if (text.length <= maxLength)
+        return text;
+    const end = maxLength - ellipsis.length;
+    const last = text.charCodeAt(end - 1);
+    const isSplit = last >= 0xd800 && last <= 0xdbff;
+    return `${text.slice(0, isSplit ? end - 1 : end)}${ellipsis}`;
 }
 
 

@@ -1,5 +1,5 @@
 import { type ActionInput, actionInputs } from "../contract/jobs/action.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 import { InputError } from "./explain-error.ts";
 import { type Inputs, inputsSchema } from "./inputs.ts";
 

@@ -3,7 +3,7 @@ import { ServiceError } from "../contract/errors.ts";
 import { limits, textLimits } from "../contract/limits.ts";
 import type { TrustCheck } from "../contract/people/trust-check.ts";
 import { matchPolicy, type TrustPolicy } from "../contract/people/trust-policy.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 import {
   hasHiddenCharacters,
   replaceHiddenCharacters,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ServiceError } from "../contract/errors.ts";
 import { qualifyRepositoryId, type Workflow } from "../contract/people/principal.ts";
 import { exchangedToken } from "../contract/people/token.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import { matchPolicy, type Policy, type TrustPolicy } from "../contract/people/trust-policy.ts";
 import type { Log } from "../log/json-log.ts";

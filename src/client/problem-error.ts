@@ -1,5 +1,5 @@
 import { errorTable, type Problem, problem } from "../contract/errors.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 import { jsonValue } from "../contract/text/json-value.ts";
 import type { AnswerHeaders } from "./transport.ts";
 

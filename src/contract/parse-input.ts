@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { truncate } from "./text/bounded-text.ts";
+import { truncate } from "./text/truncate.ts";
 import { replaceHiddenCharacters } from "./text/hidden-characters.ts";
 import { redactSource } from "./text/redact-source.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { boundedText } from "./text/bounded-text-schema.ts";
+import { boundedText } from "./text/bounded-text.ts";
 
 export const commit = z
   .string()

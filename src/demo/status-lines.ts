@@ -1,5 +1,5 @@
 import type { JobStatus } from "../contract/jobs/status.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 
 export interface JobProgress {
   readonly label: string;

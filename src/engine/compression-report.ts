@@ -18,7 +18,7 @@ import type { SearchSummary } from "../contract/jobs/search.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import type { WarningCode } from "../contract/jobs/warnings.ts";
 import { textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 
 export interface WeightReport extends WeightSensitivity {

@@ -14,7 +14,7 @@ import {
   type ModelGraphNode,
   type ModelGraphPart,
 } from "../contract/jobs/model-graph.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 
 /** A model's graph as people see it: constants are values, not nodes. */

@@ -12,7 +12,7 @@ import {
   type SearchSummary,
 } from "../contract/jobs/search.ts";
 import { textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 
 /** What the forms of a weight cost, as a search measured it. */

@@ -5,7 +5,7 @@ import {
 } from "../contract/custom-resources/condition.ts";
 import { type BatchStatus, isTerminal, type JobStatus } from "../contract/jobs/status.ts";
 import { textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 
 /** The conditions besides `Ready` that are true in each final status. */
 const finalConditions = {

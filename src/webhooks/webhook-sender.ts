@@ -3,7 +3,7 @@ import { z } from "zod";
 import { signEvent } from "./sign-event.ts";
 import { webhookLinks } from "../contract/jobs/webhook.ts";
 import { limits } from "../contract/limits.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 import { errorMessage } from "../log/error-message.ts";
 import type { Log } from "../log/json-log.ts";
 import { whileLeading } from "../records/database/while-leading.ts";

@@ -18,7 +18,7 @@ import {
 } from "../contract/jobs/model-graph.ts";
 import { type Accuracy, maxUnfusedNodes } from "../contract/jobs/telemetry.ts";
 import { textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";

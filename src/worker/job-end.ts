@@ -2,7 +2,7 @@ import type { WorkerEnd } from "./job-thread-message.ts";
 import type { TerminationMessage } from "../contract/jobs/worker.ts";
 import { workerExit } from "../contract/jobs/worker-exit.ts";
 import { textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 import { joinLines } from "../contract/text/hidden-characters.ts";
 
 /** How a worker ends that cannot go on, and what it says of it. */

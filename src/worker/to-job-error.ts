@@ -1,7 +1,7 @@
 import { type ErrorCode, type JobError, ServiceError } from "../contract/errors.ts";
 import { joinLines } from "../contract/text/hidden-characters.ts";
 import { textLimits } from "../contract/limits.ts";
-import { truncate } from "../contract/text/bounded-text.ts";
+import { truncate } from "../contract/text/truncate.ts";
 import { errorMessage } from "../log/error-message.ts";
 import { storageError } from "../storage/file-error.ts";
 

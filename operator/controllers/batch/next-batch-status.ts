@@ -20,7 +20,7 @@ import { batchChildName } from "../../../src/contract/id.ts";
 import { deriveBatchStatus, type StatusCounts } from "../../../src/contract/jobs/batch.ts";
 import { type BatchStatus, isTerminal } from "../../../src/contract/jobs/status.ts";
 import { textLimits } from "../../../src/contract/limits.ts";
-import { truncate } from "../../../src/contract/text/bounded-text.ts";
+import { truncate } from "../../../src/contract/text/truncate.ts";
 import { batchJobCount, modelTargetPair } from "../../../src/resources/child-compression-job.ts";
 import { resolveBatchId } from "../../../src/resources/job-identity.ts";
 import {

@@ -18,8 +18,8 @@ import { textLimits } from "../limits.ts";
 import { modelReference } from "../models/model.ts";
 import { revision } from "../revision.ts";
 import { type Rule, withRules } from "../rule.ts";
-import { boundedText } from "../text/bounded-text-schema.ts";
-import { truncate } from "../text/bounded-text.ts";
+import { boundedText } from "../text/bounded-text.ts";
+import { truncate } from "../text/truncate.ts";
 
 /** Most jobs of one batch. */
 export const maxBatchJobs = 2000;

@@ -1,5 +1,5 @@
 import type { Accuracy, Telemetry } from "./telemetry.ts";
-import { truncate } from "../text/bounded-text.ts";
+import { truncate } from "../text/truncate.ts";
 
 /** What a job has measured, or what a baseline keeps of it. */
 export interface MeasuredFigures extends Pick<Telemetry, "size" | "latency" | "device"> {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type FailOn, failOnTable, type JobChecks, jobChecksTable } from "./action.ts";
-import { boundedText } from "../text/bounded-text-schema.ts";
+import { boundedText } from "../text/bounded-text.ts";
 import { gateName } from "./gate-table.ts";
 import { textLimits } from "../limits.ts";
 import { commit } from "../revision.ts";

@@ -12,7 +12,7 @@ import { jobError } from "../errors.ts";
 import { batchId, jobId } from "../id.ts";
 import { textLimits } from "../limits.ts";
 import { modelReference, sha256 } from "../models/model.ts";
-import { boundedText } from "../text/bounded-text-schema.ts";
+import { boundedText } from "../text/bounded-text.ts";
 
 const maxLabels = 32;
 const labelCharacters = "letters, digits, '.', '_' and '-', with a letter or digit at each end";

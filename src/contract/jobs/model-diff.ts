@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { graphLimits } from "../models/graph-limits.ts";
-import { truncate } from "../text/bounded-text.ts";
+import { truncate } from "../text/truncate.ts";
 import { replaceHiddenCharacters } from "../text/hidden-characters.ts";
 import { shownLine } from "../text/shown-line.ts";
 

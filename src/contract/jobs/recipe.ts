@@ -3,7 +3,7 @@ import { auto } from "./auto.ts";
 import { dnsLabel } from "../text/kubernetes-names.ts";
 import { balance, maxPipelineStages } from "./pipeline.ts";
 import { type Rule, withRules } from "../rule.ts";
-import { boundedText } from "../text/bounded-text-schema.ts";
+import { boundedText } from "../text/bounded-text.ts";
 import { modelSource } from "../models/model-source.ts";
 
 const quantizedSchemes = ["int8-dynamic", "int8-weight", "int4-weight"] as const;

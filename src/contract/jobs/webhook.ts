@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { boundedText } from "../text/bounded-text-schema.ts";
+import { boundedText } from "../text/bounded-text.ts";
 import { deliveryId, webhookId } from "../id.ts";
 import { jobSummary } from "./job-summary.ts";
 import { limits } from "../limits.ts";

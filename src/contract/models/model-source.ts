@@ -1,5 +1,5 @@
 import { valueRules } from "../rule.ts";
-import { boundedText } from "../text/bounded-text-schema.ts";
+import { boundedText } from "../text/bounded-text.ts";
 
 const bucketAndKey = "[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/.";
 

@@ -1,5 +1,5 @@
 import { replaceHiddenCharacters } from "./hidden-characters.ts";
-import { truncate } from "./bounded-text.ts";
+import { truncate } from "./truncate.ts";
 
 /** Longest name in a message, UTF-16 units: 200 and an ellipsis. */
 const maxNameLength = 201;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { truncate } from "./bounded-text.ts";
+import { truncate } from "./truncate.ts";
 import { joinLines } from "./hidden-characters.ts";
 
 /**

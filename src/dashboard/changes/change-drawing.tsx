@@ -1,7 +1,7 @@
 import { graphlib, layout } from "@dagrejs/dagre";
 import { useMemo } from "preact/hooks";
 import type { NodeChange } from "../../contract/jobs/model-diff.ts";
-import { truncate } from "../../contract/text/bounded-text.ts";
+import { truncate } from "../../contract/text/truncate.ts";
 
 /** More would be no drawing that somebody reads. */
 const mostChanges = 24;

@@ -5,7 +5,7 @@ import {
   type ModelGraphPart,
   type ModelGraphWeight,
 } from "../../contract/jobs/model-graph.ts";
-import { truncate } from "../../contract/text/bounded-text.ts";
+import { truncate } from "../../contract/text/truncate.ts";
 
 /** Whether a graph is the original's or the result's. */
 export type GraphSide = "original" | "result";

@@ -19,7 +19,7 @@ import type {
   DescribedWeight,
   ModelDescription,
 } from "../../contract/models/model-description.ts";
-import { truncate } from "../../contract/text/bounded-text.ts";
+import { truncate } from "../../contract/text/truncate.ts";
 
 const maxTextLength = 2_000;
 const digestLength = 32;

@@ -11,7 +11,7 @@ import { labelRuntimeErrors } from "./label-runtime-errors.ts";
 import type { RunnableModel } from "./model-session.ts";
 import type { Sample, TensorData } from "./tensor-data.ts";
 import type { GeneratedInput } from "../../contract/jobs/telemetry.ts";
-import { truncate } from "../../contract/text/bounded-text.ts";
+import { truncate } from "../../contract/text/truncate.ts";
 import { replaceHiddenCharacters } from "../../contract/text/hidden-characters.ts";
 import type { SampleInput } from "./input-content.ts";
 

@@ -10,7 +10,7 @@ import type { Job } from "../../contract/jobs/job.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { Telemetry } from "../../contract/jobs/telemetry.ts";
 import { textLimits } from "../../contract/limits.ts";
-import { truncate } from "../../contract/text/bounded-text.ts";
+import { truncate } from "../../contract/text/truncate.ts";
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import { type CompressionJobObject, compressionJobs } from "../../resources/custom-resources.ts";

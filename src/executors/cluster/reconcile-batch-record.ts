@@ -14,7 +14,7 @@ import type { Job } from "../../contract/jobs/job.ts";
 import { describeBatchExcess } from "../../contract/jobs/jobs-size.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { textLimits } from "../../contract/limits.ts";
-import { truncate } from "../../contract/text/bounded-text.ts";
+import { truncate } from "../../contract/text/truncate.ts";
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
 import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";

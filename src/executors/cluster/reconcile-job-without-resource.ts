@@ -8,7 +8,7 @@ import {
   type StatusReason,
   statusReasonTable,
 } from "../../contract/jobs/status-reasons.ts";
-import { truncate } from "../../contract/text/bounded-text.ts";
+import { truncate } from "../../contract/text/truncate.ts";
 import { childCompressionJob } from "../../resources/child-compression-job.ts";
 import { compressionJobs } from "../../resources/custom-resources.ts";
 import {

@@ -15,7 +15,7 @@ import { textLimits } from "../../contract/limits.ts";
 import type { WarningCode } from "../../contract/jobs/warnings.ts";
 import type { Telemetry } from "../../contract/jobs/telemetry.ts";
 import type { TelemetryUpdate, UnnumberedEvent } from "../../contract/jobs/worker.ts";
-import { truncate } from "../../contract/text/bounded-text.ts";
+import { truncate } from "../../contract/text/truncate.ts";
 
 /** What happens to a job besides what its workers report. */
 type ServiceEvent =

@@ -1,7 +1,7 @@
 import { type FieldError, ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
 import type { InputProblem } from "../../contract/parse-input.ts";
-import { truncate } from "../../contract/text/bounded-text.ts";
+import { truncate } from "../../contract/text/truncate.ts";
 
 /** Each problem with the JSON pointer of its field behind `prefix`. */
 export function fieldErrors(prefix: string, problems: readonly InputProblem[]): FieldError[] {

@@ -1,7 +1,7 @@
 import type { JobAttempts } from "../../../../src/contract/custom-resources/compression-job.ts";
 import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
-import { truncate } from "../../../../src/contract/text/bounded-text.ts";
+import { truncate } from "../../../../src/contract/text/truncate.ts";
 import { describeDisruption } from "../../../../src/resources/disruption.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";

@@ -9,7 +9,7 @@ import type { EventReason } from "../../../../src/contract/custom-resources/even
 import { statusCause, type StatusReason } from "../../../../src/contract/jobs/status-reasons.ts";
 import { canTransition } from "../../../../src/contract/jobs/status.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
-import { truncate } from "../../../../src/contract/text/bounded-text.ts";
+import { truncate } from "../../../../src/contract/text/truncate.ts";
 import type { ConditionValue } from "../../../../src/resources/conditions.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { mayRun } from "../observe/worker-pod.ts";

@@ -4,7 +4,7 @@ import { conditionTypes } from "../../../../src/contract/custom-resources/condit
 import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
 import type { Target } from "../../../../src/contract/jobs/target.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
-import { truncate } from "../../../../src/contract/text/bounded-text.ts";
+import { truncate } from "../../../../src/contract/text/truncate.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { ConditionValue } from "../../../../src/resources/conditions.ts";
 import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";

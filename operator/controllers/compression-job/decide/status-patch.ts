@@ -6,7 +6,7 @@ import type { JobError } from "../../../../src/contract/errors.ts";
 import type { StatusCause } from "../../../../src/contract/jobs/status-reasons.ts";
 import { isTerminal, type JobStatus, leadsTo } from "../../../../src/contract/jobs/status.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
-import { truncate } from "../../../../src/contract/text/bounded-text.ts";
+import { truncate } from "../../../../src/contract/text/truncate.ts";
 import {
   type ConditionValue,
   lifecycleConditions,
