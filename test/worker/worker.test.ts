@@ -48,7 +48,7 @@ test("the worker compresses a real model, and reports its stages, figures and ar
   assert(telemetry.memory.workerPeakBytes > 1e7);
   assert(telemetry.usage.peakMemoryBytes > telemetry.memory.workerPeakBytes + 1e8);
   const memoryRatio = telemetry.forecast.peakMemoryBytes / telemetry.usage.peakMemoryBytes;
-  assert(memoryRatio > 0.9 && memoryRatio < 1.3, `memory: ${memoryRatio} of what was measured`);
+  assert(memoryRatio > 0.9 && memoryRatio < 1.5, `memory: ${memoryRatio} of what was measured`);
   assert.deepEqual(Object.keys(telemetry.stageSeconds), [
     "fetch",
     "shard",
