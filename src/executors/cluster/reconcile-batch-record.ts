@@ -122,7 +122,7 @@ async function syncBatchCancellation(
   );
 }
 
-/** Whether the operator sees that a job failed: one that lacks an upload may have no resource yet. */
+/** Whether the operator sees a failure: a job that lacks an upload may have no resource yet. */
 function isFailureKnown(
   { jobs }: SyncContext,
   batch: Batch,

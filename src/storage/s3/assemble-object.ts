@@ -1,7 +1,7 @@
 import { readAnswerHeader } from "../request-source.ts";
 import { blobPrefix, findObject, readEtag } from "./objects.ts";
 import { readXmlElements, readXmlText } from "../read-xml-text.ts";
-import { encodeKey, isUnavailable, type S3Client, S3Error } from "./s3-client.ts";
+import { encodeKey, isMissing, isUnavailable, type S3Client } from "./s3-client.ts";
 
 const copiesAtOnce = 8;
 
@@ -48,10 +48,6 @@ export async function assembleObject(
 interface MultipartUpload {
   readonly key: string;
   readonly uploadId: string;
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof S3Error && error.status === 404;
 }
 
 async function sendParts(

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { encodeKey, type S3Client, S3Error } from "./s3-client.ts";
+import { encodeKey, isMissing, type S3Client } from "./s3-client.ts";
 import { readAnswerHeader } from "../request-source.ts";
 import { readXmlElements, readXmlText } from "../read-xml-text.ts";
 
@@ -24,7 +24,7 @@ export async function findObject(client: S3Client, key: string): Promise<FoundOb
       modifiedAt: new Date(readAnswerHeader(answer, "last-modified") ?? ""),
     };
   } catch (error) {
-    if (error instanceof S3Error && error.status === 404) return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { PassThrough, pipeline, type Readable } from "node:stream";
 import type { Dispatcher } from "undici";
 import { readAnswerHeader } from "../request-source.ts";
-import { type S3Client, S3Error, type S3Request } from "./s3-client.ts";
+import { isMissing, type S3Client, type S3Request } from "./s3-client.ts";
 
 /** How often a broken connection is opened again without a new byte. */
 const maxFruitlessReadings = 3;
@@ -92,7 +92,7 @@ async function openObject(client: S3Client, request: S3Request) {
   try {
     return await client.open(request);
   } catch (cause) {
-    if (!(cause instanceof S3Error && cause.status === 404)) throw cause;
+    if (!isMissing(cause)) throw cause;
     const error = new Error(`There is no object "${request.key}"`, { cause });
     throw Object.assign(error, { code: absentFileCode });
   }

@@ -201,6 +201,11 @@ export function isUnavailable(error: unknown): boolean {
   return error instanceof ServiceError && error.code === "unavailable";
 }
 
+/** Whether the server has no object or upload of that name. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof S3Error && error.status === 404;
+}
+
 interface PresignedRequest {
   readonly method: "GET" | "PUT";
   readonly key: string;

@@ -11,7 +11,7 @@ import { realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
 import { until } from "../../support/until.ts";
 import { startGitHub } from "../support/github-double.ts";
-import { prepareRunner } from "../support/runner.ts";
+import { prepareRunner, type Runner, type StepEnd } from "../support/runner.ts";
 import { startServiceRelay } from "../support/service-relay.ts";
 import { workflowEvents } from "../support/workflow-event.ts";
 import { startWorkflow, workflowFile } from "./run-workflow.ts";
@@ -43,6 +43,16 @@ async function endedJobs({ client }: { readonly client: Client }): Promise<Job[]
   const { jobs } = await client.call("listJobs", { query: {} });
   for (const { id } of jobs) for await (const _ of client.followLogs(id)) continue;
   return Promise.all(jobs.map(async ({ id }) => client.call("getJob", { params: { id } })));
+}
+
+/** Runs post behind a step that was killed. */
+async function cleanUp(
+  runner: Runner,
+  { state }: Pick<StepEnd, "state">,
+  inputs: Parameters<Runner["startPost"]>[1],
+): Promise<void> {
+  const post = await (await runner.startPost(state, inputs)).ended;
+  assert.equal(post.code, 0, post.log);
 }
 
 /** Processes that the service started and that are still there. */
@@ -88,8 +98,7 @@ test("a step that hangs is cleaned up behind by post", async (t) => {
   assert.deepEqual([end.signal, end.signals], ["SIGKILL", ["SIGINT", "SIGTERM", "SIGKILL"]]);
   const { batches } = await service.client.call("listBatches", { query: {} });
   assert.notEqual(batches[0]?.status, "Cancelled");
-  const post = await (await runner.startPost(end.state, inputs)).ended;
-  assert.equal(post.code, 0, post.log);
+  await cleanUp(runner, end, inputs);
   assert.deepEqual(
     (await endedJobs(service)).map(({ status }) => status),
     ["Cancelled", "Cancelled"],
@@ -109,9 +118,7 @@ test("a batch whose step was killed before it heard of it is cancelled too", asy
   const step = await runner.start({ ...inputs, "service-url": relay.baseUrl });
   await relay.lost;
   step.kill("SIGKILL");
-  const { state } = await step.ended;
-  const post = await (await runner.startPost(state, inputs)).ended;
-  assert.equal(post.code, 0, post.log);
+  await cleanUp(runner, await step.ended, inputs);
   assert.deepEqual(
     (await endedJobs(service)).map(({ status }) => status),
     ["Cancelled", "Cancelled"],
@@ -127,9 +134,7 @@ test("a step that is killed while it uploads leaves no check run in progress", a
   await until("the step has a check run", () => gitHub.checkRuns().length === 1);
   await relay.lost;
   step.kill("SIGKILL");
-  const { state } = await step.ended;
-  const post = await (await runner.startPost(state, inputs)).ended;
-  assert.equal(post.code, 0, post.log);
+  await cleanUp(runner, await step.ended, inputs);
   assert.deepEqual(
     gitHub.checkRuns().map(({ status, conclusion }) => [status, conclusion]),
     [["completed", "cancelled"]],

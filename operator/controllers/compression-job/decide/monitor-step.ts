@@ -63,7 +63,7 @@ const waitChecks = [
   checkFirstPod,
 ];
 
-/** A job of which nothing was said since its Job was created looks as if no operator served it. */
+/** A job without a message since its Job was created looks as if no operator served it. */
 function checkFirstPod({ workerJob, pods, statusReason }: WaitingStep): StepWait | undefined {
   const reason = "waiting_for_pod";
   if (statusReason !== undefined && statusReason !== reason) return undefined;
