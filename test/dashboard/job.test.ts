@@ -6,13 +6,7 @@ import type { Locator, Page } from "playwright-core";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { findFreePort } from "../support/find-free-port.ts";
 import { listenLocally } from "../support/listen-locally.ts";
-import {
-  type Dashboard,
-  findBarriers,
-  openDashboard,
-  openLive,
-  signInByLink,
-} from "./open-dashboard.ts";
+import { type Dashboard, findBarriers, openDashboard, signInByLink } from "./open-dashboard.ts";
 import { writeProduct } from "./write-product.ts";
 
 const skip = chromiumMissing;
@@ -32,6 +26,7 @@ test("jobs in the page", { skip }, async (t) => {
     "a model that is dropped becomes a job, live to its end, with its log": dropModel,
     "an upload survives a lost connection and a wrong part": loseConnection,
     "a job is cancelled and run again": cancelAndRepeat,
+    "what ended before its page heard of changes is shown": endBeforeStream,
     "names, log lines, labels and nodes with HTML are shown as text": openHostile,
   };
   for (const [name, part] of Object.entries(parts)) {
@@ -163,7 +158,7 @@ async function cancelAndRepeat(t: TestContext, dashboard: Dashboard): Promise<vo
   const page = await signInByLink(dashboard);
   const body = { model: { source: `${host}/silent.onnx` }, target: "cpu" };
   const job = await dashboard.client.call("startCompression", { body });
-  await openLive(page, `${dashboard.origin}/jobs/${job.id}`);
+  await page.goto(`${dashboard.origin}/jobs/${job.id}`);
   await page.getByRole("button", { name: "Cancel job" }).click();
   await page.locator("h1 .status").getByText("Cancelled").waitFor();
   const by = page.getByRole("status").getByText(/^Cancelled by \S/);
@@ -174,6 +169,26 @@ async function cancelAndRepeat(t: TestContext, dashboard: Dashboard): Promise<vo
   await page.getByRole("button", { name: "Run again" }).click();
   await page.waitForURL((url) => !url.href.endsWith(job.id));
   await page.getByRole("button", { name: "Cancel job" }).click();
+  await page.locator("h1 .status").getByText("Cancelled").waitFor();
+}
+
+/** A job ends after the page has read it, and before the page hears of changes. */
+async function endBeforeStream(t: TestContext, dashboard: Dashboard): Promise<void> {
+  const { client, origin } = dashboard;
+  const host = await listenLocally(t, createServer());
+  const page = await signInByLink(dashboard);
+  const body = { model: { source: `${host}/silent.onnx` }, target: "cpu" };
+  const { id } = await client.call("startCompression", { body });
+  const ended = Promise.withResolvers<void>();
+  await page.route("**/v1/events*", async (route) => {
+    await ended.promise;
+    await route.continue();
+  });
+  await page.goto(`${origin}/jobs/${id}`);
+  await page.getByRole("button", { name: "Cancel job" }).waitFor();
+  await client.call("cancelJob", { params: { id } });
+  await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+  ended.resolve();
   await page.locator("h1 .status").getByText("Cancelled").waitFor();
 }
 

@@ -69,14 +69,6 @@ export async function signInByLink(dashboard: Dashboard, page?: Page): Promise<P
   return opened;
 }
 
-/** Opens an address, and waits until the page hears of changes: it would miss one before. */
-export async function openLive(page: Page, address: string): Promise<void> {
-  const stream = page.waitForResponse((answer) => {
-    return page.url() === address && new URL(answer.url()).pathname === "/v1/events";
-  });
-  await Promise.all([stream, page.goto(address)]);
-}
-
 /** Ends all sessions of the person who is signed in there, of which the page knows nothing. */
 export async function endSessions(page: Page, { origin }: Dashboard): Promise<void> {
   const cookies = await page.context().cookies();

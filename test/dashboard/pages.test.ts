@@ -6,7 +6,6 @@ import {
   assertNoComplaints,
   findBarriers,
   openDashboard,
-  openLive,
   signInByLink,
 } from "./open-dashboard.ts";
 
@@ -95,7 +94,7 @@ test("pages of a service without jobs", { skip: chromiumMissing }, async (t) => 
     const page = await signInByLink(dashboard);
     const model = { source: "https://models.invalid/m.onnx" };
     const { id } = await client.call("startCompression", { body: { model, target: "cpu" } });
-    await openLive(page, `${origin}/jobs/${id}`);
+    await page.goto(`${origin}/jobs/${id}`);
     await page.getByRole("log").waitFor();
     // It may have failed before.
     await client.call("cancelJob", { params: { id } }).catch(() => undefined);

@@ -9,7 +9,6 @@ import {
   type Dashboard,
   findBarriers,
   openDashboard,
-  openLive,
   signInByLink,
 } from "./open-dashboard.ts";
 
@@ -63,7 +62,7 @@ async function followJob(page: Page, { client, origin }: Dashboard): Promise<voi
   });
   const followed = jobs.at(-1);
   assert.ok(followed);
-  await openLive(page, `${origin}/jobs/${followed.id}`);
+  await page.goto(`${origin}/jobs/${followed.id}`);
   const readIcon = () => page.locator('link[rel="icon"]').getAttribute("href");
   await page.getByRole("button", { name: "Notify me" }).click();
   await page.getByRole("button", { name: "Will be notified" }).waitFor();

@@ -3,7 +3,7 @@ import type { ServiceChange } from "../../client/follow-logs.ts";
 import { ProblemError } from "../../client/problem-error.ts";
 import { delay } from "../../limits/retry.ts";
 import { service } from "../session/service.ts";
-import { access } from "../session/session-state.ts";
+import { access, self } from "../session/session-state.ts";
 import { readServiceTime } from "../shared/clock.ts";
 
 type ChangeListener = (change: ServiceChange) => void;
@@ -55,7 +55,9 @@ async function readForAllTabs(): Promise<never> {
     await waitForSession();
     const notice = noticeAbsence();
     try {
-      for await (const change of service.readChanges({ after: last })) {
+      // What the page has read may be as old as who is signed in.
+      const after = last ?? self.peek()?.lastChange;
+      for await (const change of service.readChanges({ after })) {
         notice.end();
         pauseMs = firstPauseMs;
         tellAll({ change });

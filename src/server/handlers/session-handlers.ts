@@ -35,6 +35,7 @@ export const sessionHandlers: SessionHandlers = {
       actions: actionNames.filter((action) => may(caller, action)),
       expiresAt,
       now: now().toISOString(),
+      lastChange: await records.changeLog.last(),
     };
     return { status: 200, json: self };
   },
