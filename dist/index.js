@@ -55792,8 +55792,8 @@ async function fetchMergeBase({ repo, headSha, branch }, base, github) {
 
 // EXTERNAL MODULE: ./action/run-post.js
 var run_post = __nccwpck_require__(6361);
-// EXTERNAL MODULE: ./action/service-client.js + 33 modules
-var service_client = __nccwpck_require__(974);
+// EXTERNAL MODULE: ./action/service-client.js + 32 modules
+var service_client = __nccwpck_require__(5361);
 // EXTERNAL MODULE: ./client/read-pieces.js
 var read_pieces = __nccwpck_require__(8390);
 // EXTERNAL MODULE: ./client/problem-error.js + 1 modules
@@ -56271,7 +56271,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(849);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
-/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(974);
+/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(5361);
 /* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(4866);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
@@ -56347,7 +56347,7 @@ async function requestCancellation(client, id, signal) {
 
 /***/ }),
 
-/***/ 974:
+/***/ 5361:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -56419,282 +56419,6 @@ function isRepeatable(name, { method }, input) {
     return method !== "POST" || isCancelling || input.headers?.["idempotency-key"] !== undefined;
 }
 
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(3477);
-// EXTERNAL MODULE: ./contract/text/hidden-characters.js
-var hidden_characters = __nccwpck_require__(3024);
-;// CONCATENATED MODULE: ./contract/jobs/log.js
-
-
-const maxLogLineBytes = 65_536;
-const reportedLine = schemas/* string */.YjP()
-    .max(maxLogLineBytes)
-    .overwrite((text) => (0,hidden_characters/* joinLines */.cT)(text.toWellFormed()))
-    .refine((text) => isShort(text) || new TextEncoder().encode(text).length <= maxLogLineBytes, {
-    error: `must have at most ${maxLogLineBytes} bytes`,
-});
-function isShort(text) {
-    return text.length <= maxLogLineBytes / 3;
-}
-const logLine = schemas/* object */.Ikc({
-    seq: schemas/* int */.Whr()
-        .min(1),
-    at: iso/* datetime */.w$(),
-    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
-    text: schemas/* string */.YjP(),
-})
-    .meta({ id: "LogLine" });
-const logEnd = schemas/* object */.Ikc({ status: schemas/* string */.YjP() });
-
-// EXTERNAL MODULE: ./contract/jobs/comparability.js
-var comparability = __nccwpck_require__(3974);
-// EXTERNAL MODULE: ./contract/jobs/gate.js
-var gate = __nccwpck_require__(9517);
-// EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(2246);
-// EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
-var job = __nccwpck_require__(6550);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4817);
-// EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(1622);
-// EXTERNAL MODULE: ./contract/jobs/telemetry.js + 2 modules
-var telemetry = __nccwpck_require__(7534);
-;// CONCATENATED MODULE: ./contract/jobs/job-summary.js
-
-
-
-
-
-
-
-
-const figure = schemas/* number */.aig().nullable();
-const jobSummary = job/* job */.Yl
-    .pick({
-    id: true,
-    kind: true,
-    name: true,
-    status: true,
-    statusReason: true,
-    statusMessage: true,
-    batchId: true,
-    target: true,
-    dryRun: true,
-    gates: true,
-    labels: true,
-    createdBy: true,
-    createdAt: true,
-    updatedAt: true,
-    startedAt: true,
-    finishedAt: true,
-})
-    .extend({
-    model: schemas/* string */.YjP(),
-    scheme: recipe/* recipe */.D4.shape.scheme,
-    granularity: recipe/* recipe */.D4.shape.granularity,
-    blockSize: recipe/* recipe */.D4.shape.blockSize,
-    progress: telemetry/* telemetry */.Y9.shape.progress,
-    gatesFailed: schemas/* boolean */.zMY(),
-    warnings: schemas/* int */.Whr().min(0),
-    figures: schemas/* object */.Ikc({
-        originalBytes: figure,
-        resultBytes: figure,
-        sizeRatio: figure,
-        sqnrDb: figure,
-        cosine: figure,
-        latencyRatio: figure,
-        latencyRatioLow: figure,
-        latencyRatioHigh: figure,
-        latencyMs: figure,
-    }),
-    baseline: schemas/* object */.Ikc({
-        jobId: id/* jobId */.Db,
-        sha: revision/* commit */.c,
-        branch: schemas/* string */.YjP(),
-        resultBytes: figure,
-        sqnrDb: figure,
-        latencyMs: figure,
-        latencyRatio: figure,
-        latencyRatioLow: figure,
-        latencyRatioHigh: figure,
-    })
-        .nullable(),
-})
-    .meta({ id: "JobSummary" });
-function summarizeJob(whole) {
-    const { model, recipe: used, gates, ...rest } = whole;
-    const { id, kind, name, status, statusReason, statusMessage, batchId, target, dryRun } = rest;
-    const { labels, createdBy, telemetry: measured } = rest;
-    const { createdAt, updatedAt, startedAt, finishedAt } = rest;
-    const identity = { id, kind, name, batchId, target, dryRun, labels };
-    const progress = { status, statusReason, statusMessage };
-    const summary = {
-        ...identity,
-        ...progress,
-        createdAt,
-        updatedAt,
-        startedAt,
-        finishedAt,
-        model: model.name,
-        scheme: used.scheme,
-        granularity: used.granularity,
-        blockSize: used.blockSize,
-        progress: measured.progress,
-        gatesFailed: hasFailedGate(gates),
-        warnings: measured.warnings.length,
-        figures: listFigures(measured),
-        gates,
-        baseline: summarizeBaseline(whole),
-    };
-    if (createdBy !== undefined)
-        summary.createdBy = createdBy;
-    return summary;
-}
-function listFigures({ size, accuracy, latency }) {
-    return {
-        originalBytes: size?.originalBytes ?? null,
-        resultBytes: size?.resultBytes ?? null,
-        sizeRatio: size?.ratio ?? null,
-        sqnrDb: accuracy?.sqnrDb ?? null,
-        cosine: accuracy?.cosine ?? null,
-        ...listLatencyFigures(latency),
-    };
-}
-function summarizeBaseline({ telemetry: measured, baseline }) {
-    if (!baseline)
-        return null;
-    const { jobId: measuredBy, sha, branch, size, accuracy, latency } = baseline;
-    const isAccuracyComparable = sqnrObstacle(measured, baseline) === undefined;
-    const isLatencyComparable = latencyObstacle(measured, baseline) === undefined;
-    return {
-        jobId: measuredBy,
-        sha,
-        branch,
-        resultBytes: size?.resultBytes ?? null,
-        sqnrDb: (isAccuracyComparable ? accuracy?.sqnrDb : undefined) ?? null,
-        latencyMs: (isLatencyComparable ? latency?.result.p50Ms : undefined) ?? null,
-        ...listRatioFigures(measured.latency?.baseline),
-    };
-}
-function listLatencyFigures(latency) {
-    return { ...listRatioFigures(latency), latencyMs: latency?.result.p50Ms ?? null };
-}
-function listRatioFigures(measured) {
-    const { ratio = null, ratioLow = null, ratioHigh = null } = measured ?? {};
-    return { latencyRatio: ratio, latencyRatioLow: ratioLow, latencyRatioHigh: ratioHigh };
-}
-
-// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
-var batch = __nccwpck_require__(810);
-// EXTERNAL MODULE: ./contract/jobs/status.js
-var jobs_status = __nccwpck_require__(8548);
-// EXTERNAL MODULE: ./contract/jobs/target.js
-var target = __nccwpck_require__(2919);
-;// CONCATENATED MODULE: ./contract/jobs/page.js
-
-
-
-
-
-
-
-
-function integerParameter(bounds) {
-    return schemas/* string */.YjP()
-        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
-        .transform(Number)
-        .pipe(bounds);
-}
-const pageFields = {
-    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
-        .default(limits/* limits */.Fy.pageDefault),
-    cursor: schemas/* string */.YjP().max(500).optional(),
-};
-const nextCursor = schemas/* string */.YjP()
-    .nullable();
-const labelFilter = schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/, {
-    error: "must be KEY or KEY=VALUE, each of at most 63 letters, digits, '.', '_' and '-'",
-}))
-    .max(8)
-    .optional();
-const jobFilterFields = {
-    kind: jobs_status/* jobKind */.G$.optional(),
-    batch: id/* batchId */.qZ.optional(),
-    target: target/* targetName */.je.optional(),
-    model: schemas/* string */.YjP().max(2048).optional(),
-    search: schemas/* array */.YOg(schemas/* string */.YjP().min(1).max(200))
-        .max(8)
-        .optional(),
-    label: labelFilter,
-    createdAfter: iso/* datetime */.w$().optional(),
-    createdBefore: iso/* datetime */.w$().optional(),
-};
-const jobQuery = schemas/* strictObject */.rej({
-    ...pageFields,
-    status: schemas/* array */.YOg(jobs_status/* jobStatus */.WB)
-        .optional(),
-    ...jobFilterFields,
-});
-const jobCountsQuery = schemas/* strictObject */.rej(jobFilterFields);
-const batchQuery = schemas/* strictObject */.rej({
-    ...pageFields,
-    status: schemas/* array */.YOg(jobs_status/* batchStatus */.FS)
-        .optional(),
-    suite: schemas/* string */.YjP().max(200).optional(),
-});
-const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor }).meta({ id: "JobPage" });
-const jobSummaryPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(jobSummary), nextCursor })
-    .meta({ id: "JobSummaryPage" });
-const jobCounts = schemas/* object */.Ikc({
-    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()),
-})
-    .meta({ id: "JobCounts" });
-const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
-const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor })
-    .meta({ id: "BatchPage" });
-
-;// CONCATENATED MODULE: ./contract/routes/event-routes.js
-
-
-
-
-const deletion = schemas/* object */.Ikc({
-    id: schemas/* string */.YjP(),
-    batchId: id/* batchId */.qZ.nullable().optional(),
-    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()).nullable(),
-    deletedAt: iso/* datetime */.w$(),
-});
-const eventQuery = schemas/* strictObject */.rej({
-    after: integerParameter(schemas/* int */.Whr().min(0))
-        .optional(),
-    follow: schemas/* enum */.k5n(["true", "false"])
-        .default("true"),
-    batch: id/* batchId */.qZ.optional(),
-    label: labelFilter,
-});
-const eventRoutes = {
-    streamEvents: {
-        method: "GET",
-        path: "/events",
-        summary: "Changes of jobs (`event: job`, a `JobSummary`) and batches (`event: batch`, a " +
-            "`BatchSummary`), streamed as they happen; of changes that follow closely the last is sent. " +
-            `Deletions (\`event: job.deleted\` and \`event: batch.deleted\`) are kept for ` +
-            `${limits/* limits */.Fy.deletionDays} days: who was away for longer lists anew`,
-        action: "readWork",
-        query: eventQuery,
-        headers: schemas/* object */.Ikc({
-            "last-event-id": schemas/* string */.YjP()
-                .regex(/^\d{1,15}$/, { error: "must be the id of an event" })
-                .optional(),
-        }),
-        replies: { 200: { stream: ["text/event-stream"], headers: ["x-accel-buffering"] } },
-        errors: [],
-    },
-};
-
 // EXTERNAL MODULE: ./limits/retry.js
 var limits_retry = __nccwpck_require__(7279);
 ;// CONCATENATED MODULE: ./client/follow-logs.js
@@ -56702,24 +56426,20 @@ var limits_retry = __nccwpck_require__(7279);
 
 
 
-
-
-
-
-
 const pauseMs = 200;
 async function* followLogs(jobId, { after = 0, signal }, connection) {
     const headers = { accept: "text/event-stream" };
+    const { events } = requireRoute(connection.routes, "streamLogs").replies[200];
     for (let last = after;; await (0,limits_retry/* delay */.cb)(pauseMs, signal)) {
         try {
             const input = { params: { id: jobId }, query: { after: String(last) }, headers };
             const answer = await (0,retry/* retryTransient */.jh)(() => sendRequest("streamLogs", input, { ...connection, signal }), signal);
             for await (const { event, data } of readEventStream(answer.body)) {
                 if (event === "end")
-                    return jobs_status/* jobStatus */.WB.parse(logEnd.parse(JSON.parse(data)).status);
+                    return events.end.parse(JSON.parse(data)).status;
                 if (event !== "log")
                     continue;
-                const line = logLine.parse(JSON.parse(data));
+                const line = events.log.parse(JSON.parse(data));
                 last = line.seq;
                 yield line;
             }
@@ -56732,24 +56452,25 @@ async function* followLogs(jobId, { after = 0, signal }, connection) {
     }
 }
 async function* readChanges({ after, signal }, connection) {
+    const { events } = requireRoute(connection.routes, "streamEvents").replies[200];
+    const parse = (event, data) => {
+        return events[event].parse(JSON.parse(data));
+    };
     const query = { after: after?.toString() };
     const answer = await sendRequest("streamEvents", { query }, { ...connection, signal });
     for await (const { event, id, data } of readEventStream(answer.body)) {
         const seq = Number(id);
         if (event === "job")
-            yield { seq, job: jobSummary.parse(JSON.parse(data)) };
+            yield { seq, job: parse(event, data) };
         else if (event === "batch")
-            yield { seq, batch: batchSummary.parse(JSON.parse(data)) };
+            yield { seq, batch: parse(event, data) };
         else if (event === "job.deleted")
-            yield { seq, deletedJob: parseDeleted(data) };
+            yield { seq, deletedJob: parse(event, data).id };
         else if (event === "batch.deleted")
-            yield { seq, deletedBatch: parseDeleted(data) };
+            yield { seq, deletedBatch: parse(event, data).id };
         else
             yield { seq };
     }
-}
-function parseDeleted(text) {
-    return deletion.parse(JSON.parse(text)).id;
 }
 async function* readEventStream(body) {
     const decoder = new TextDecoder();
@@ -56858,6 +56579,8 @@ async function downloadArtifact({ jobId, name }, { file, signal }, connection) {
 var external_node_path_ = __nccwpck_require__(6760);
 // EXTERNAL MODULE: ./contract/models/model-source.js
 var model_source = __nccwpck_require__(8897);
+// EXTERNAL MODULE: ./contract/text/hidden-characters.js
+var hidden_characters = __nccwpck_require__(3024);
 // EXTERNAL MODULE: ./contract/text/truncate.js
 var truncate = __nccwpck_require__(2021);
 ;// CONCATENATED MODULE: ./contract/text/quote-name.js
@@ -57154,6 +56877,8 @@ function readLocation(bytes, data, count) {
     return texts.get(entry.key) === "location" ? texts.get(entry.value) : undefined;
 }
 
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
 // EXTERNAL MODULE: ./contract/models/model.js
 var model = __nccwpck_require__(3659);
 ;// CONCATENATED MODULE: ./contract/models/manifest.js
@@ -57378,8 +57103,81 @@ function createUndiciTransport(dispatcher) {
     };
 }
 
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/id.js
+var id = __nccwpck_require__(2246);
 // EXTERNAL MODULE: ./contract/jobs/artifact.js
 var artifact = __nccwpck_require__(4336);
+// EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
+var job = __nccwpck_require__(6550);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
+var recipe = __nccwpck_require__(4817);
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+// EXTERNAL MODULE: ./contract/jobs/telemetry.js + 2 modules
+var telemetry = __nccwpck_require__(7534);
+;// CONCATENATED MODULE: ./contract/jobs/job-summary.js
+
+
+
+
+
+
+const figure = schemas/* number */.aig().nullable();
+const jobSummary = job/* job */.Yl
+    .pick({
+    id: true,
+    kind: true,
+    name: true,
+    status: true,
+    statusReason: true,
+    statusMessage: true,
+    batchId: true,
+    target: true,
+    dryRun: true,
+    gates: true,
+    labels: true,
+    createdBy: true,
+    createdAt: true,
+    updatedAt: true,
+    startedAt: true,
+    finishedAt: true,
+})
+    .extend({
+    model: schemas/* string */.YjP(),
+    scheme: recipe/* recipe */.D4.shape.scheme,
+    granularity: recipe/* recipe */.D4.shape.granularity,
+    blockSize: recipe/* recipe */.D4.shape.blockSize,
+    progress: telemetry/* telemetry */.Y9.shape.progress,
+    gatesFailed: schemas/* boolean */.zMY(),
+    warnings: schemas/* int */.Whr().min(0),
+    figures: schemas/* object */.Ikc({
+        originalBytes: figure,
+        resultBytes: figure,
+        sizeRatio: figure,
+        sqnrDb: figure,
+        cosine: figure,
+        latencyRatio: figure,
+        latencyRatioLow: figure,
+        latencyRatioHigh: figure,
+        latencyMs: figure,
+    }),
+    baseline: schemas/* object */.Ikc({
+        jobId: id/* jobId */.Db,
+        sha: revision/* commit */.c,
+        branch: schemas/* string */.YjP(),
+        resultBytes: figure,
+        sqnrDb: figure,
+        latencyMs: figure,
+        latencyRatio: figure,
+        latencyRatioLow: figure,
+        latencyRatioHigh: figure,
+    })
+        .nullable(),
+})
+    .meta({ id: "JobSummary" });
+
 ;// CONCATENATED MODULE: ./contract/jobs/weight-files.js
 
 
@@ -57404,6 +57202,75 @@ function sayWeightFiles(name, needed) {
     const files = `${needed.files} more ${needed.files === 1 ? "file" : "files"}`;
     return `${name} does not hold its weights: it needs ${files}, ${formatBytes(needed.bytes)}, in the same folder`;
 }
+
+// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
+var batch = __nccwpck_require__(810);
+// EXTERNAL MODULE: ./contract/jobs/status.js
+var jobs_status = __nccwpck_require__(8548);
+// EXTERNAL MODULE: ./contract/jobs/target.js
+var target = __nccwpck_require__(2919);
+;// CONCATENATED MODULE: ./contract/jobs/page.js
+
+
+
+
+
+
+
+
+function integerParameter(bounds) {
+    return schemas/* string */.YjP()
+        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
+        .transform(Number)
+        .pipe(bounds);
+}
+const pageFields = {
+    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
+        .default(limits/* limits */.Fy.pageDefault),
+    cursor: schemas/* string */.YjP().max(500).optional(),
+};
+const nextCursor = schemas/* string */.YjP()
+    .nullable();
+const labelFilter = schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/, {
+    error: "must be KEY or KEY=VALUE, each of at most 63 letters, digits, '.', '_' and '-'",
+}))
+    .max(8)
+    .optional();
+const jobFilterFields = {
+    kind: jobs_status/* jobKind */.G$.optional(),
+    batch: id/* batchId */.qZ.optional(),
+    target: target/* targetName */.je.optional(),
+    model: schemas/* string */.YjP().max(2048).optional(),
+    search: schemas/* array */.YOg(schemas/* string */.YjP().min(1).max(200))
+        .max(8)
+        .optional(),
+    label: labelFilter,
+    createdAfter: iso/* datetime */.w$().optional(),
+    createdBefore: iso/* datetime */.w$().optional(),
+};
+const jobQuery = schemas/* strictObject */.rej({
+    ...pageFields,
+    status: schemas/* array */.YOg(jobs_status/* jobStatus */.WB)
+        .optional(),
+    ...jobFilterFields,
+});
+const jobCountsQuery = schemas/* strictObject */.rej(jobFilterFields);
+const batchQuery = schemas/* strictObject */.rej({
+    ...pageFields,
+    status: schemas/* array */.YOg(jobs_status/* batchStatus */.FS)
+        .optional(),
+    suite: schemas/* string */.YjP().max(200).optional(),
+});
+const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor }).meta({ id: "JobPage" });
+const jobSummaryPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(jobSummary), nextCursor })
+    .meta({ id: "JobSummaryPage" });
+const jobCounts = schemas/* object */.Ikc({
+    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()),
+})
+    .meta({ id: "JobCounts" });
+const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
+const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor })
+    .meta({ id: "BatchPage" });
 
 ;// CONCATENATED MODULE: ./contract/routes/artifact-routes.js
 
@@ -57841,7 +57708,32 @@ const jobRoutes = {
     },
 };
 
+;// CONCATENATED MODULE: ./contract/jobs/log.js
+
+
+
+const maxLogLineBytes = 65_536;
+const reportedLine = schemas/* string */.YjP()
+    .max(maxLogLineBytes)
+    .overwrite((text) => (0,hidden_characters/* joinLines */.cT)(text.toWellFormed()))
+    .refine((text) => isShort(text) || new TextEncoder().encode(text).length <= maxLogLineBytes, {
+    error: `must have at most ${maxLogLineBytes} bytes`,
+});
+function isShort(text) {
+    return text.length <= maxLogLineBytes / 3;
+}
+const logLine = schemas/* object */.Ikc({
+    seq: schemas/* int */.Whr()
+        .min(1),
+    at: iso/* datetime */.w$(),
+    stream: schemas/* enum */.k5n(["stdout", "stderr"]),
+    text: schemas/* string */.YjP(),
+})
+    .meta({ id: "LogLine" });
+const logEnd = schemas/* object */.Ikc({ status: jobs_status/* jobStatus */.WB });
+
 ;// CONCATENATED MODULE: ./contract/routes/log-routes.js
+
 
 
 
@@ -57873,6 +57765,7 @@ const logRoutes = {
         replies: {
             200: {
                 stream: ["text/plain", "text/event-stream", "application/x-ndjson"],
+                events: { log: logLine, end: logEnd },
                 headers: ["x-accel-buffering"],
             },
             204: { empty: true },
@@ -60569,7 +60462,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   vJ: () => (/* binding */ requestedRecipe)
 });
 
-// UNUSED EXPORTS: changeScheme, chooseGranularity, contribDialects, describeRecipe, dialectNames, granularitiesByScheme, isForOtherRuntime, maxPatternLength, schemeName
+// UNUSED EXPORTS: changeScheme, chooseGranularity, contribDialects, dialectNames, granularitiesByScheme, isForOtherRuntime, maxPatternLength, schemeName
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);
@@ -60704,10 +60597,6 @@ const granularitiesByScheme = {
     fp16: granularities,
 };
 const maxParallelism = 64;
-function describeRecipe({ scheme, granularity, blockSize, }) {
-    const detail = granularity === "block" ? `blocks of ${blockSize}` : `per ${granularity}`;
-    return `${scheme}, ${detail}`;
-}
 function chooseGranularity(scheme, wanted) {
     const allowed = granularitiesByScheme[scheme];
     return allowed.includes(wanted) ? wanted : (allowed.at(-1) ?? wanted);

@@ -1,11 +1,11 @@
+import type { z } from "zod";
 import { isConnectionError, retryTransient } from "./retry.ts";
-import { type Connection, sendRequest } from "./send-request.ts";
-import { logEnd, type LogLine, logLine } from "../contract/jobs/log.ts";
-import { type JobSummary, jobSummary } from "../contract/jobs/job-summary.ts";
-import { type BatchSummary, batchSummary } from "../contract/jobs/page.ts";
-import { type JobStatus, jobStatus } from "../contract/jobs/status.ts";
+import { type Connection, requireRoute, sendRequest } from "./send-request.ts";
+import type { LogLine } from "../contract/jobs/log.ts";
+import type { JobSummary } from "../contract/jobs/job-summary.ts";
+import type { BatchSummary } from "../contract/jobs/page.ts";
+import type { JobStatus } from "../contract/jobs/status.ts";
 import { limits } from "../contract/limits.ts";
-import { deletion } from "../contract/routes/event-routes.ts";
 import { delay } from "../limits/retry.ts";
 
 const pauseMs = 200;
@@ -26,6 +26,7 @@ export async function* followLogs(
   connection: Connection,
 ): AsyncGenerator<LogLine, JobStatus> {
   const headers = { accept: "text/event-stream" };
+  const { events } = requireRoute(connection.routes, "streamLogs").replies[200];
   for (let last = after; ; await delay(pauseMs, signal)) {
     try {
       const input = { params: { id: jobId }, query: { after: String(last) }, headers };
@@ -34,9 +35,9 @@ export async function* followLogs(
         signal,
       );
       for await (const { event, data } of readEventStream(answer.body)) {
-        if (event === "end") return jobStatus.parse(logEnd.parse(JSON.parse(data)).status);
+        if (event === "end") return events.end.parse(JSON.parse(data)).status;
         if (event !== "log") continue;
-        const line = logLine.parse(JSON.parse(data));
+        const line = events.log.parse(JSON.parse(data));
         last = line.seq;
         yield line;
       }
@@ -71,20 +72,20 @@ export async function* readChanges(
   { after, signal }: ReadChangesOptions,
   connection: Connection,
 ): AsyncGenerator<ServiceChange> {
+  const { events } = requireRoute(connection.routes, "streamEvents").replies[200];
+  const parse = <E extends keyof typeof events>(event: E, data: string) => {
+    return events[event].parse(JSON.parse(data)) as z.output<(typeof events)[E]>;
+  };
   const query = { after: after?.toString() };
   const answer = await sendRequest("streamEvents", { query }, { ...connection, signal });
   for await (const { event, id, data } of readEventStream(answer.body)) {
     const seq = Number(id);
-    if (event === "job") yield { seq, job: jobSummary.parse(JSON.parse(data)) };
-    else if (event === "batch") yield { seq, batch: batchSummary.parse(JSON.parse(data)) };
-    else if (event === "job.deleted") yield { seq, deletedJob: parseDeleted(data) };
-    else if (event === "batch.deleted") yield { seq, deletedBatch: parseDeleted(data) };
+    if (event === "job") yield { seq, job: parse(event, data) };
+    else if (event === "batch") yield { seq, batch: parse(event, data) };
+    else if (event === "job.deleted") yield { seq, deletedJob: parse(event, data).id };
+    else if (event === "batch.deleted") yield { seq, deletedBatch: parse(event, data).id };
     else yield { seq };
   }
-}
-
-function parseDeleted(text: string): string {
-  return deletion.parse(JSON.parse(text)).id;
 }
 
 interface StreamEvent {

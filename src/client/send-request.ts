@@ -101,7 +101,7 @@ export async function sendRequest(
   throw toAnswerError(`${route.method} ${url.pathname}`, { ...answer, text });
 }
 
-export function requireRoute(routes: Partial<Routes>, name: RouteName): Route {
+export function requireRoute<N extends RouteName>(routes: Partial<Routes>, name: N): Routes[N] {
   const route = routes[name];
   if (route === undefined) throw new TypeError(`${name} is not one of the client's routes`);
   return route;

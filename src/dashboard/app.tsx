@@ -1,4 +1,5 @@
 import { ErrorBoundary, LocationProvider, lazy, Route, Router } from "preact-iso";
+import { exec } from "preact-iso/router";
 import { useEffect } from "preact/hooks";
 import { pagePaths } from "../contract/page-addresses.ts";
 import { JobsPage } from "./jobs/jobs-page.tsx";
@@ -8,27 +9,30 @@ import { Sidebar } from "./shell/sidebar.tsx";
 import { hasNoRole, NoRolePage, SessionEnded } from "./sign-in/no-role-page.tsx";
 import { SignInPage } from "./sign-in/sign-in-page.tsx";
 
-const JobPage = lazy(async () => (await import("./job/job-page.tsx")).JobPage);
-const ChangesPage = lazy(async () => (await import("./changes/changes-page.tsx")).ChangesPage);
-const AuditPage = lazy(async () => (await import("./audit/audit-page.tsx")).AuditPage);
-const TargetsPage = lazy(async () => (await import("./targets/targets-page.tsx")).TargetsPage);
-const BatchesPage = lazy(async () => (await import("./batches/batches-page.tsx")).BatchesPage);
-const BatchPage = lazy(async () => (await import("./batch/batch-page.tsx")).BatchPage);
-const ComparePage = lazy(async () => (await import("./compare/compare-page.tsx")).ComparePage);
-const ModelsPage = lazy(async () => (await import("./models/models-page.tsx")).ModelsPage);
-const ModelPage = lazy(async () => (await import("./models/model-page.tsx")).ModelPage);
-const NewBatchPage = lazy(
-  async () => (await import("./new-batch/new-batch-page.tsx")).NewBatchPage,
-);
-const SuitesPage = lazy(async () => (await import("./suite/suites-page.tsx")).SuitesPage);
-const SuitePage = lazy(async () => (await import("./suite/suite-page.tsx")).SuitePage);
-const HealthPage = lazy(async () => (await import("./health/health-page.tsx")).HealthPage);
-const NewJobPage = lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage);
-const TermsPage = lazy(async () => (await import("./terms/terms-page.tsx")).TermsPage);
-const TokensPage = lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage);
-const WebhooksPage = lazy(async () => (await import("./webhook/webhooks-page.tsx")).WebhooksPage);
-const ProjectPage = lazy(async () => (await import("./project/project-page.tsx")).ProjectPage);
-const AccountPage = lazy(async () => (await import("./account/account-page.tsx")).AccountPage);
+/** By the pattern of their addresses. All but the first one are loaded when they are opened. */
+const pages = {
+  "/": JobsPage,
+  "/jobs": JobsPage,
+  [pagePaths.job]: lazy(async () => (await import("./job/job-page.tsx")).JobPage),
+  [pagePaths.changes]: lazy(async () => (await import("./changes/changes-page.tsx")).ChangesPage),
+  "/compare": lazy(async () => (await import("./compare/compare-page.tsx")).ComparePage),
+  "/batches": lazy(async () => (await import("./batches/batches-page.tsx")).BatchesPage),
+  [pagePaths.batch]: lazy(async () => (await import("./batch/batch-page.tsx")).BatchPage),
+  "/suites": lazy(async () => (await import("./suite/suites-page.tsx")).SuitesPage),
+  [pagePaths.suite]: lazy(async () => (await import("./suite/suite-page.tsx")).SuitePage),
+  "/health": lazy(async () => (await import("./health/health-page.tsx")).HealthPage),
+  "/new": lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage),
+  "/new-batch": lazy(async () => (await import("./new-batch/new-batch-page.tsx")).NewBatchPage),
+  "/models": lazy(async () => (await import("./models/models-page.tsx")).ModelsPage),
+  "/models/:name": lazy(async () => (await import("./models/model-page.tsx")).ModelPage),
+  "/targets": lazy(async () => (await import("./targets/targets-page.tsx")).TargetsPage),
+  "/terms": lazy(async () => (await import("./terms/terms-page.tsx")).TermsPage),
+  "/audit": lazy(async () => (await import("./audit/audit-page.tsx")).AuditPage),
+  "/tokens": lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage),
+  "/webhooks": lazy(async () => (await import("./webhook/webhooks-page.tsx")).WebhooksPage),
+  "/project": lazy(async () => (await import("./project/project-page.tsx")).ProjectPage),
+  "/account": lazy(async () => (await import("./account/account-page.tsx")).AccountPage),
+};
 
 const CommandPalette = lazy(
   async () => (await import("./commands/command-palette.tsx")).CommandPalette,
@@ -50,27 +54,9 @@ export function App() {
       <Sidebar />
       <ErrorBoundary>
         <Router>
-          <Route path="/" component={JobsPage} />
-          <Route path="/jobs" component={JobsPage} />
-          <Route path={pagePaths.job} component={JobPage} />
-          <Route path={pagePaths.changes} component={ChangesPage} />
-          <Route path="/compare" component={ComparePage} />
-          <Route path="/batches" component={BatchesPage} />
-          <Route path={pagePaths.batch} component={BatchPage} />
-          <Route path="/suites" component={SuitesPage} />
-          <Route path={pagePaths.suite} component={SuitePage} />
-          <Route path="/health" component={HealthPage} />
-          <Route path="/new" component={NewJobPage} />
-          <Route path="/new-batch" component={NewBatchPage} />
-          <Route path="/models" component={ModelsPage} />
-          <Route path="/models/:name" component={ModelPage} />
-          <Route path="/targets" component={TargetsPage} />
-          <Route path="/terms" component={TermsPage} />
-          <Route path="/audit" component={AuditPage} />
-          <Route path="/tokens" component={TokensPage} />
-          <Route path="/webhooks" component={WebhooksPage} />
-          <Route path="/project" component={ProjectPage} />
-          <Route path="/account" component={AccountPage} />
+          {Object.entries(pages).map(([path, page]) => (
+            <Route key={path} path={path} component={page} />
+          ))}
           <Route default component={NotFoundPage} />
         </Router>
       </ErrorBoundary>
@@ -78,6 +64,15 @@ export function App() {
       {access.value === "out" && <SessionEnded />}
     </LocationProvider>
   );
+}
+
+/** Loads what the page at an address needs, while it is asked who is signed in. */
+export function preloadPage(address: string): void {
+  for (const [path, page] of Object.entries(pages)) {
+    const match: unknown = exec(address, path);
+    // Where this fails, opening the page says so.
+    if ("preload" in page && match !== undefined) page.preload().catch(() => undefined);
+  }
 }
 
 function NotFoundPage() {

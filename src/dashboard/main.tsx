@@ -1,6 +1,6 @@
 import "./shared/plain-zod.ts";
 import { type ComponentChild, render } from "preact";
-import { App } from "./app.tsx";
+import { App, preloadPage } from "./app.tsx";
 import { followChanges } from "./live/service-changes.ts";
 import { isLinkAddress } from "./link/link-address.ts";
 import { announceSignIn } from "./session/session.ts";
@@ -22,6 +22,7 @@ async function start(): Promise<void> {
       show(<LinkPage />);
       return;
     }
+    preloadPage(location.pathname);
     await announceSignIn();
     // Until it is known who is signed in, the shell of the document stands there.
     show(<App />);

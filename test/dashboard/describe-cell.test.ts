@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { summarizeJob } from "../../src/contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../src/contract/jobs/summarize-job.ts";
 import { job as jobSchema } from "../../src/contract/jobs/job.ts";
 import { describeCell } from "../../src/dashboard/batch/describe-cell.ts";
 import { makeTestApp, startJob } from "../server/test-app.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { summarizeJob } from "../../src/contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../src/contract/jobs/summarize-job.ts";
 import { layOutPareto } from "../../src/dashboard/compare/pareto.ts";
 import { makeCompletedJob } from "../support/make-job.ts";
 

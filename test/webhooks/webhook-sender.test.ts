@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
-import { summarizeJob } from "../../src/contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../src/contract/jobs/summarize-job.ts";
 import { batchPage, jobSummaryPage } from "../../src/contract/jobs/page.ts";
 import { limits } from "../../src/contract/limits.ts";
 import { type CreatedWebhook, createdWebhook, webhook } from "../../src/contract/jobs/webhook.ts";

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jobStatus } from "./status.ts";
 import { joinLines } from "../text/hidden-characters.ts";
 
 /** Longest line, bytes; a longer one is split into several. */
@@ -35,4 +36,4 @@ export const logLine = z
 export type LogLine = z.infer<typeof logLine>;
 
 /** Last event of a log stream: nothing follows it. */
-export const logEnd = z.object({ status: z.string().describe("Final status of the job.") });
+export const logEnd = z.object({ status: jobStatus.describe("Final status of the job.") });

@@ -26,16 +26,6 @@ export const granularitiesByScheme: Readonly<Record<Scheme, readonly Granularity
 /** Pods that can work on one job at once. */
 const maxParallelism = 64;
 
-/** What a recipe is in a few words: `int8-weight, per channel`, `int4-weight, blocks of 32`. */
-export function describeRecipe({
-  scheme,
-  granularity,
-  blockSize,
-}: Pick<Recipe, "scheme" | "granularity" | "blockSize">): string {
-  const detail = granularity === "block" ? `blocks of ${blockSize}` : `per ${granularity}`;
-  return `${scheme}, ${detail}`;
-}
-
 /** A recipe's granularity, or the finest of a scheme that cannot have it. */
 export function chooseGranularity(scheme: Scheme, wanted: Granularity): Granularity {
   const allowed = granularitiesByScheme[scheme];

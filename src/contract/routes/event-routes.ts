@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { batchId } from "../id.ts";
-import { integerParameter, labelFilter } from "../jobs/page.ts";
+import { jobSummary } from "../jobs/job-summary.ts";
+import { batchSummary, integerParameter, labelFilter } from "../jobs/page.ts";
 import type { Route } from "./route.ts";
 import { limits } from "../limits.ts";
 
@@ -43,7 +44,18 @@ export const eventRoutes = {
         .optional()
         .describe("As `after`, sent by event-stream clients that reconnect."),
     }),
-    replies: { 200: { stream: ["text/event-stream"], headers: ["x-accel-buffering"] } },
+    replies: {
+      200: {
+        stream: ["text/event-stream"],
+        events: {
+          job: jobSummary,
+          batch: batchSummary,
+          "job.deleted": deletion,
+          "batch.deleted": deletion,
+        },
+        headers: ["x-accel-buffering"],
+      },
+    },
     errors: [],
   },
 } as const satisfies Record<string, Route>;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { jobId } from "../id.ts";
+import { logEnd, logLine } from "../jobs/log.ts";
 import { limits } from "../limits.ts";
 import { integerParameter } from "../jobs/page.ts";
 import type { Route } from "./route.ts";
@@ -45,6 +46,7 @@ export const logRoutes = {
     replies: {
       200: {
         stream: ["text/plain", "text/event-stream", "application/x-ndjson"],
+        events: { log: logLine, end: logEnd },
         headers: ["x-accel-buffering"],
       },
       // The job has ended, and an event stream that reconnects has all of its log.

@@ -6,7 +6,11 @@ import { type Action, permissionTable } from "../people/permissions.ts";
 export type Reply = (
   | { readonly json: z.ZodType }
   | { readonly empty: true }
-  | { readonly stream: readonly string[] }
+  | {
+      readonly stream: readonly string[];
+      /** Data of an event stream's events, by the event's name. */
+      readonly events?: Readonly<Record<string, z.ZodType>>;
+    }
 ) & {
   readonly headers?: readonly ResponseHeader[];
 };

@@ -1,6 +1,6 @@
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { describeRecipe } from "../../contract/jobs/recipe.ts";
+import { describeRecipe } from "../shared/describe-recipe.ts";
 import { Icon } from "../shared/button.tsx";
 import { type BatchJob, describeCell, cellStyles, type MatrixView } from "./describe-cell.ts";
 

@@ -8,7 +8,7 @@ import {
   cellStyles,
 } from "./describe-cell.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { describeRecipe } from "../../contract/jobs/recipe.ts";
+import { describeRecipe } from "../shared/describe-recipe.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { jobAddress } from "../../contract/page-addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";

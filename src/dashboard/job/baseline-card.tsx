@@ -1,4 +1,4 @@
-import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { service } from "../session/service.ts";
 import { changesAddress, jobAddress } from "../../contract/page-addresses.ts";

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { JobDetail } from "../../contract/jobs/job.ts";
-import { describeRecipe } from "../../contract/jobs/recipe.ts";
+import { describeRecipe } from "../shared/describe-recipe.ts";
 import type { TermName } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { modelAddress } from "../shared/addresses.ts";

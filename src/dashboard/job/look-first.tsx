@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { ReportedWeight } from "./weight-table.tsx";
-import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { mayDo } from "../session/session.ts";
 import { Icon } from "../shared/button.tsx";

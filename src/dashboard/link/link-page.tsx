@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { readLink } from "./link-address.ts";
 import { describeLimit } from "../../contract/jobs/describe-gate.ts";
-import { describeRecipe } from "../../contract/jobs/recipe.ts";
+import { describeRecipe } from "../shared/describe-recipe.ts";
 import type { LinkedFile, LinkedResult } from "../../contract/routes/artifact-routes.ts";
 import { sayWeightFiles } from "../../contract/jobs/weight-files.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";

@@ -1,7 +1,8 @@
 import { formatMs } from "./format.ts";
 import { sqnrObstacle } from "../../contract/jobs/comparability.ts";
 import type { Job } from "../../contract/jobs/job.ts";
-import { type JobSummary, summarizeJob } from "../../contract/jobs/job-summary.ts";
+import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import type { LatencyRatio } from "../../contract/jobs/latency.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatChange, formatDecibels, formatPercent } from "../../contract/text/format-figure.ts";

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Brand } from "./brand.tsx";
-import { type SignInProblem, signInProblems } from "../../contract/people/session.ts";
+import { type SignInProblem, signInProblems } from "../../contract/people/sign-in-problems.ts";
 import { service } from "../session/service.ts";
 import { signIn } from "../session/session.ts";
 import { Command } from "../shared/button.tsx";

@@ -1,6 +1,6 @@
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { describeRecipe } from "../../contract/jobs/recipe.ts";
+import { describeRecipe } from "../shared/describe-recipe.ts";
 import type { SuiteBatch, SuiteHistory } from "../../contract/jobs/suite.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatDecibels, formatTimes } from "../../contract/text/format-figure.ts";

@@ -1,5 +1,5 @@
 import { Fragment } from "preact";
-import { describeRecipe } from "../../contract/jobs/recipe.ts";
+import { describeRecipe } from "../shared/describe-recipe.ts";
 import type { SuiteHistory } from "../../contract/jobs/suite.ts";
 import { suiteAddress } from "../../contract/page-addresses.ts";
 import { describeCommit } from "../shared/format.ts";

@@ -20,7 +20,7 @@ import {
 import { saveRecords } from "./save-records.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
-import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { liveStatuses } from "../../contract/jobs/status.ts";
 import { type Target, target } from "../../contract/jobs/target.ts";
 import {

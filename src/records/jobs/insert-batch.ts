@@ -11,7 +11,7 @@ import {
 import { type Batch, zeroCounts } from "../../contract/jobs/batch.ts";
 import type { CreatedBy } from "../../contract/jobs/creation.ts";
 import type { Job } from "../../contract/jobs/job.ts";
-import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
 import type { Origin } from "../../contract/people/principal.ts";

@@ -22,7 +22,7 @@ import { readWaitingJobs } from "../people/usage-records.ts";
 import { listDataSources } from "../../contract/jobs/recipe-data.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { findUploadHash, isFolderSource } from "../../contract/models/model-source.ts";
-import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { limits } from "../../contract/limits.ts";
 
 /** A job to create: the request with everything resolved. */

@@ -1,5 +1,5 @@
 import type { AliasableExpression, ExpressionBuilder, SelectQueryBuilder } from "kysely";
-import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { parseJob } from "./find-record.ts";
 import type { Schema } from "../database/schema.ts";
 

@@ -8,7 +8,7 @@ import type { Requester } from "../../contract/jobs/creation.ts";
 import { deriveBatchStatus, zeroCounts } from "../../contract/jobs/batch.ts";
 import { hasFailedGate } from "../../contract/jobs/gate.ts";
 import type { Job } from "../../contract/jobs/job.ts";
-import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { maxWarnings } from "../../contract/jobs/telemetry.ts";

@@ -3,7 +3,7 @@ import { endedFlowCookie, flowCookie, readFlow } from "../../auth/session-cookie
 import { beginIssuedSession } from "../../auth/sign-in.ts";
 import type { SingleSignOn } from "../../auth/single-sign-on.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import type { SignInProblem } from "../../contract/people/session.ts";
+import type { SignInProblem } from "../../contract/people/sign-in-problems.ts";
 import { beginCookie, browserVisit } from "./session-handlers.ts";
 import { callerGroup } from "../http/remote-address.ts";
 import { createConcurrencyLimit } from "../http/concurrency-limit.ts";

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { artifactResponse } from "./artifact-handlers.ts";
 import { canRead } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import { summarizeJob } from "../../contract/jobs/job-summary.ts";
+import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { findWeightFiles } from "../../contract/jobs/weight-files.ts";
 import type { LinkedArtifact, LinkedResult } from "../../contract/routes/artifact-routes.ts";
 import type { Records } from "../../records/open-records.ts";
