@@ -274,7 +274,11 @@ test(
     const end = page.locator("h1 .status").getByText("Completed, passes 1 gate").waitFor();
     const left = { isOver: false };
     void end.then(() => (left.isOver = true));
-    while (!left.isOver) await note();
+    while (!left.isOver) {
+      await note();
+      // Without a pause that would keep a processor from the job.
+      await page.evaluate(untilChange);
+    }
     await page.getByRole("heading", { name: "Weights" }).waitFor();
     await note();
     assert.equal(places.size, 1, `the log moved: ${[...places].join(", ")}`);
@@ -283,6 +287,13 @@ test(
     assertNoComplaints(dashboard);
   },
 );
+
+/** In the page: resolves at the next change of its content, or a little later. */
+const untilChange = `new Promise((resolve) => {
+  const observer = new MutationObserver(() => resolve());
+  observer.observe(document, { subtree: true, childList: true, characterData: true });
+  setTimeout(resolve, 500);
+})`;
 
 /** Shows a job that has ended as if it ran, each time with other texts. */
 async function checkLongTexts(page: Page, dashboard: Dashboard, id: string): Promise<void> {
