@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import type { Page } from "playwright-core";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import {
   assertFitsAllLooks,
@@ -48,13 +49,10 @@ test("pages of a service without jobs", { skip: chromiumMissing }, async (t) => 
     await signInByLink(dashboard, page);
     await page.getByText("No jobs yet").waitFor();
     assert.ok(bytes > 20_000 && bytes < firstViewBytes, `${bytes} bytes`);
-    const asked: string[] = [];
-    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    const asked = noteRequests(page);
     await page.reload();
     await page.getByText("No jobs yet").waitFor();
-    for (const path of ["/v1/self", "/v1/jobs/summaries"]) {
-      assert.equal(asked.filter((each) => each === path).length, 1, `${path} is asked for once`);
-    }
+    assertAskedOnce(asked, ["/v1/self", "/v1/jobs/summaries"]);
     assert.equal(asked.filter((path) => path.endsWith(".js")).length, 2);
     await page.route("**/*.js", () => undefined);
     await page.goto(page.url(), { waitUntil: "commit" });
@@ -89,6 +87,26 @@ test("pages of a service without jobs", { skip: chromiumMissing }, async (t) => 
     assertNoComplaints(dashboard);
   });
 
+  await t.test("pages of a job and a batch are sent what they show", async () => {
+    const models = [{ source: "https://models.invalid/m.onnx" }];
+    const body = { models, targets: ["cpu"] };
+    const { id, jobs } = await dashboard.client.call("submitBatch", { body });
+    const [job = { id: "" }] = jobs;
+    await dashboard.client.call("getJob", {
+      params: { id: job.id },
+      headers: { prefer: "wait=60" },
+    });
+    const page = await signInByLink(dashboard);
+    const asked = noteRequests(page);
+    await page.goto(`${dashboard.origin}/jobs/${job.id}`);
+    await page.getByRole("heading", { name: "Log" }).waitFor();
+    assertAskedOnce(asked, ["/v1/self", `/v1/jobs/${job.id}`]);
+    asked.length = 0;
+    await page.goto(`${dashboard.origin}/batches/${id}`);
+    await page.getByRole("table").waitFor();
+    assertAskedOnce(asked, ["/v1/self", `/v1/batches/${id}`, "/v1/jobs/summaries"]);
+  });
+
   await t.test("a service that does not answer, and a job that is deleted, are said", async () => {
     const { client, origin } = dashboard;
     const page = await signInByLink(dashboard);
@@ -111,3 +129,17 @@ test("pages of a service without jobs", { skip: chromiumMissing }, async (t) => 
     await page.getByRole("heading", { name: "No such job" }).waitFor();
   });
 });
+
+/** The paths of all requests of a page from now on. */
+function noteRequests(page: Page): string[] {
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  return asked;
+}
+
+/** What is sent ahead is not asked for again. */
+function assertAskedOnce(asked: readonly string[], paths: readonly string[]): void {
+  for (const path of paths) {
+    assert.equal(asked.filter((each) => each === path).length, 1, `${path} is asked for once`);
+  }
+}

@@ -1,4 +1,5 @@
 import type { Hono } from "hono";
+import { limits } from "../../contract/limits.ts";
 import { jobsOfFirstView } from "../../contract/page-addresses.ts";
 
 /** What the page may load and do: only its own scripts, styles and requests, and in no frame. */
@@ -92,15 +93,22 @@ function shellResponse(
   return new Response(html, { headers });
 }
 
-/** What a page asks for first: who is signed in, and for the list of all jobs its first rows. */
+/** What a page asks for first: who is signed in, and what is shown there. */
 function listFirstRequests({ url, headers }: Request): string[] {
   const isKnown = headers.get("cookie")?.includes("mos-session") ?? false;
-  const jobs = `/v1/jobs/summaries?limit=${jobsOfFirstView}`;
-  return isKnown && isAllJobs(new URL(url)) ? ["/v1/self", jobs] : ["/v1/self"];
+  return ["/v1/self", ...(isKnown ? listShown(new URL(url)) : [])];
 }
 
-function isAllJobs({ pathname, search }: URL): boolean {
-  return search === "" && (pathname === "/" || pathname === "/jobs");
+/** Requests of the pages that are opened most, as those send them. */
+function listShown({ pathname, search }: URL): string[] {
+  const [, list, id] = /^\/(jobs|batches)\/([\w-]+)$/.exec(pathname) ?? [];
+  const summaries = "/v1/jobs/summaries";
+  if (list === "jobs") return [`/v1/jobs/${id}`];
+  if (list === "batches") {
+    return [`/v1/batches/${id}`, `${summaries}?batch=${id}&limit=${limits.pageMax}`];
+  }
+  const isAllJobs = search === "" && (pathname === "/" || pathname === "/jobs");
+  return isAllJobs ? [`${summaries}?limit=${jobsOfFirstView}`] : [];
 }
 
 function fileResponse(path: string, file: DashboardFile, accepted = ""): Response {
