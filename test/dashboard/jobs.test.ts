@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { until } from "../support/until.ts";
 import {
@@ -27,7 +27,7 @@ async function submitJobs({ client }: Dashboard, count: number) {
 
 test("lists of jobs, batches and the audit, longer than a page", { skip }, async (t) => {
   const dashboard = await openDashboard(t);
-  const { id } = await submitJobs(dashboard, 400);
+  const { id, jobs } = await submitJobs(dashboard, 400);
   const page = await signInByLink(dashboard);
   await t.test("the list has the columns of its head and no more", () =>
     checkColumns(page, dashboard),
@@ -35,6 +35,9 @@ test("lists of jobs, batches and the audit, longer than a page", { skip }, async
   await t.test("its place is kept on the way back", () => checkPlace(page, dashboard));
   await t.test("a search takes several words, parts of names, and names what is unknown", () =>
     checkSearch(page, dashboard),
+  );
+  await t.test("it misses nothing while it loads, nor what enters it late", () =>
+    checkLateChanges(page, dashboard, jobs[399]?.id ?? ""),
   );
   await dashboard.client.call("cancelBatch", { params: { id } });
   await t.test("what is new moves nothing, and counts only where it fits", () =>
@@ -130,6 +133,39 @@ async function checkSearch(page: Page, { origin }: Dashboard): Promise<void> {
 async function startFailingJob({ client }: Dashboard, name: string) {
   const model = { source: "https://models.invalid/new.onnx", name };
   return client.call("startCompression", { body: { model, target: "cpu" } });
+}
+
+function findRow(page: Page, id: string) {
+  return page.getByRole("row").filter({ has: page.locator(`a[href="/jobs/${id}"]`) });
+}
+
+/** @param pending id of a job that waits */
+async function checkLateChanges(page: Page, dashboard: Dashboard, pending: string): Promise<void> {
+  const cancel = (id: string) => dashboard.client.call("cancelJob", { params: { id } });
+  const oneNew = page.getByRole("button", { name: "1 new" });
+  await page.goto(`${dashboard.origin}/jobs?search=late`);
+  await page.getByText("No jobs match these filters").waitFor();
+  const first = await startFailingJob(dashboard, "late-1");
+  await oneNew.click();
+  const cancelled = findRow(page, first.id).getByText("Cancelled", { exact: true });
+  await findRow(page, first.id).waitFor();
+  const second = await startFailingJob(dashboard, "late-2");
+  const answerLate = async (route: Route) => {
+    const response = await route.fetch();
+    await cancel(first.id);
+    await cancelled.waitFor();
+    await route.fulfill({ response });
+  };
+  await page.route("**/v1/jobs/summaries*", answerLate, { times: 1 });
+  await oneNew.click();
+  await findRow(page, second.id).waitFor();
+  assert.equal(await cancelled.count(), 1, "a page that was read before takes nothing back");
+
+  await page.goto(`${dashboard.origin}/jobs?status=Cancelled`);
+  await findRow(page, first.id).waitFor();
+  await cancel(pending);
+  await oneNew.waitFor();
+  await cancel(second.id);
 }
 
 async function checkNew(page: Page, dashboard: Dashboard): Promise<void> {

@@ -1,5 +1,6 @@
 import { batch, computed, type ReadonlySignal, signal, type Signal } from "@preact/signals";
 import type { JobFilters, JobOrder } from "./job-filters.ts";
+import type { ServiceChange } from "../../client/follow-logs.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { jobsOfFirstView } from "../../contract/page-addresses.ts";
 import { onReconnect } from "../shared/connection-state.ts";
@@ -31,10 +32,7 @@ export class JobList {
 
   /** Keeps the list up to date. @returns a function that ends it */
   follow(): () => void {
-    const stopChanges = watchChanges(({ job, deletedJob }) => {
-      if (job !== undefined) this.#apply(job);
-      if (deletedJob !== undefined) batch(() => this.#remove(deletedJob));
-    });
+    const stopChanges = watchChanges((change) => batch(() => this.#apply(change)));
     const stopReturns = onReconnect(() => {
       if (this.error.peek() !== undefined) void this.load("newest");
     });
@@ -63,6 +61,23 @@ export class JobList {
   }
 
   async #loadPage(cursor: string | null): Promise<void> {
+    const changes: ServiceChange[] = [];
+    const stop = watchChanges((change) => changes.push(change));
+    try {
+      const { jobs, nextCursor } = await this.#fetchJobs(cursor);
+      this.#cursor = nextCursor;
+      batch(() => {
+        this.#show(jobs, cursor);
+        // What was read may be older than these.
+        for (const change of changes) this.#apply(change);
+      });
+    } finally {
+      stop();
+    }
+  }
+
+  /** A page of jobs, or of a sorted list all that it is read for. */
+  async #fetchJobs(cursor: string | null) {
     const { sort } = this.#filters;
     let page = await this.#fetchPage(cursor);
     const jobs = [...page.jobs];
@@ -70,15 +85,7 @@ export class JobList {
       page = await this.#fetchPage(page.nextCursor);
       jobs.push(...page.jobs);
     }
-    const added = jobs.toSorted(comparisons[sort]).map((job) => signal(job));
-    if (cursor === null) this.#byId.clear();
-    for (const row of added) this.#byId.set(row.peek().id, row);
-    this.#cursor = page.nextCursor;
-    batch(() => {
-      this.rows.value = cursor === null ? added : [...(this.rows.value ?? []), ...added];
-      if (cursor === null) this.#unseenIds.value = new Set();
-      this.error.value = undefined;
-    });
+    return { jobs: jobs.toSorted(comparisons[sort]), nextCursor: page.nextCursor };
   }
 
   #fetchPage(cursor: string | null) {
@@ -89,7 +96,19 @@ export class JobList {
     return service.call("listJobSummaries", { query });
   }
 
-  #apply(job: JobSummary): void {
+  /** Shows jobs behind those that are there, or in place of them where they have no cursor. */
+  #show(jobs: readonly JobSummary[], cursor: string | null): void {
+    const added = jobs.map((job) => signal(job));
+    if (cursor === null) this.#byId.clear();
+    for (const row of added) this.#byId.set(row.peek().id, row);
+    this.rows.value = cursor === null ? added : [...(this.rows.value ?? []), ...added];
+    if (cursor === null) this.#unseenIds.value = new Set();
+    this.error.value = undefined;
+  }
+
+  #apply({ job, deletedJob }: ServiceChange): void {
+    if (deletedJob !== undefined) this.#remove(deletedJob);
+    if (job === undefined) return;
     const row = this.#byId.get(job.id);
     if (row !== undefined) row.value = job;
     else if (this.#isNew(job)) {
@@ -104,10 +123,11 @@ export class JobList {
     if (unseen.delete(id)) this.#unseenIds.value = unseen;
   }
 
+  /** Whether a job without a row belongs to the part of the list that was read. */
   #isNew(job: JobSummary): boolean {
     const rows = this.rows.peek();
-    const newest = rows?.reduce((last, row) => (row.peek().id > last ? row.peek().id : last), "");
-    return newest !== undefined && job.id > newest && fitsFilters(job, this.#filters);
+    if (rows === undefined || !fitsFilters(job, this.#filters)) return false;
+    return !this.hasMore || rows.some((row) => row.peek().id < job.id);
   }
 }
 
