@@ -1,5 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { JobList } from "./job-list.ts";
+import { ConnectionError } from "../../client/transport.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { service } from "../session/service.ts";
@@ -19,15 +20,11 @@ export function BulkActions({ list, selected }: BulkActionsProps) {
   const answer = useSignal<BulkAnswer | undefined>(undefined);
   const jobs = listSelected(list, selected.value);
   const selectNone = () => (selected.value = new Set());
-  const run = (chosen: readonly JobSummary[], change: BulkChange) => () => {
+  const run = (chosen: readonly JobSummary[], change: BulkChange) => async () => {
     answer.value = undefined;
-    return changeAll(chosen, change).then(
-      (done) => {
-        selectNone();
-        answer.value = done;
-      },
-      (error) => (answer.value = { text: sayError(error), isBad: true }),
-    );
+    const { done, ...said } = await changeAll(chosen, change);
+    selected.value = new Set([...selected.value].filter((id) => !done.has(id)));
+    answer.value = said;
   };
   if (jobs.length === 0) {
     return <BulkResult answer={answer.value} onClose={() => (answer.value = undefined)} />;
@@ -35,7 +32,7 @@ export function BulkActions({ list, selected }: BulkActionsProps) {
   return (
     <div class="bulk" role="toolbar" aria-label="Selected jobs">
       <b>{jobs.length} selected</b>
-      {answer.value?.isBad && <span class="bad">{answer.value.text}</span>}
+      {answer.value && <BulkWords answer={answer.value} />}
       {jobs.length > 1 && (
         <a class="button" href={compareAddress(jobs.map(({ id }) => id))}>
           Compare {jobs.length}
@@ -97,8 +94,9 @@ function BulkChanges({ jobs, run }: BulkChangesProps) {
 
 interface BulkAnswer {
   readonly text: string;
-  readonly isBad?: boolean;
-  readonly href?: string;
+  readonly isBad: boolean;
+  /** Of the only job that was started. */
+  readonly href: string | undefined;
 }
 
 interface BulkResultProps {
@@ -110,17 +108,27 @@ interface BulkResultProps {
 function BulkResult({ answer, onClose }: BulkResultProps) {
   if (answer === undefined) return undefined;
   return (
-    <div class="bulk" role="status">
-      <b>{answer.text}</b>
-      {answer.href !== undefined && (
-        <a class="button" href={answer.href}>
-          Open it
-        </a>
-      )}
+    <div class="bulk">
+      <BulkWords answer={answer} />
       <Button look="quiet" label="Close" onClick={onClose}>
         <Icon name="close" />
       </Button>
     </div>
+  );
+}
+
+function BulkWords({ answer: { text, isBad, href } }: { readonly answer: BulkAnswer }) {
+  return (
+    <>
+      <b role="status" class={isBad ? "bad" : ""}>
+        {text}
+      </b>
+      {href !== undefined && (
+        <a class="button" href={href}>
+          Open it
+        </a>
+      )}
+    </>
   );
 }
 
@@ -146,15 +154,36 @@ const removal: BulkChange = {
   say: (jobs) => `${jobs} deleted`,
 };
 
+interface BulkEnd extends BulkAnswer {
+  /** Ids of the jobs that were changed. */
+  readonly done: ReadonlySet<string>;
+}
+
+/** Changes each job, also behind one that is refused. */
 async function changeAll(
   jobs: readonly JobSummary[],
   { change, say }: BulkChange,
-): Promise<BulkAnswer> {
+): Promise<BulkEnd> {
+  const done = new Set<string>();
   const started: string[] = [];
-  for (const { id } of jobs) started.push(...[(await change(id)) ?? []].flat());
-  const text = say(sayJobs(jobs.length));
+  let refusal: string | undefined;
+  for (const { id, name } of jobs) {
+    try {
+      started.push(...[(await change(id)) ?? []].flat());
+      done.add(id);
+    } catch (error) {
+      refusal ??= `${name}: ${sayError(error)}`;
+      if (error instanceof ConnectionError) break;
+    }
+  }
+  const left = refusal === undefined ? "" : `, ${jobs.length - done.size} left. ${refusal}`;
   const [only] = started;
-  return started.length === 1 ? { text, href: `/jobs/${only}` } : { text };
+  return {
+    done,
+    text: say(sayJobs(done.size)) + left,
+    isBad: refusal !== undefined,
+    href: started.length === 1 ? `/jobs/${only}` : undefined,
+  };
 }
 
 function sayJobs(count: number): string {
