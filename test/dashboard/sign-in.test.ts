@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { createSignInLink } from "../../src/auth/sign-in.ts";
+import { withRecords } from "../../src/service/commands/with-records.ts";
+import { recordsPlace } from "../../src/service/storage-folder/data-directory.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import { assertNoComplaints, endSessions, openDashboard, signInByLink } from "./open-dashboard.ts";
 
@@ -27,6 +30,32 @@ test("signing in and out", { skip: chromiumMissing }, async (t) => {
     await endSessions(page, dashboard);
     await page.getByRole("dialog").getByText("Your session has ended").waitFor();
     assert.equal(await page.getByLabel("Name").inputValue(), "half a name");
+    await page.keyboard.press("Escape");
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  });
+
+  await t.test("the next session shows nothing of the former one's project", async () => {
+    const { client, directory, openBrowser, origin } = dashboard;
+    const place = recordsPlace({ MOS_DATA_DIR: directory, MOS_DATABASE_URL: undefined });
+    const createSecret = () =>
+      withRecords(place, (records, now) => createSignInLink(records, "test", now));
+    await client.call("createProject", { params: { project: "second" } });
+    const page = await openBrowser();
+    await page.goto(`${origin}/sign-in#${await createSecret()}`);
+    await page.getByText("No jobs yet").waitFor();
+    const headers = { "sec-fetch-site": "same-origin" };
+    const switched = { headers, data: { project: "second" } };
+    assert.ok((await page.request.put(`${origin}/v1/sessions/self`, switched)).ok());
+    const model = { name: "only-of-second", source: "https://models.invalid/m.onnx" };
+    const started = { headers, data: { model, target: "cpu" } };
+    assert.ok((await page.request.post(`${origin}/v1/compress`, started)).ok());
+    await page.goto(`${origin}/jobs`);
+    await page.getByRole("link", { name: model.name }).waitFor();
+    await page.locator("summary", { hasText: "administrator" }).click();
+    await page.getByRole("button", { name: "Sign out", exact: true }).click();
+    await page.getByLabel("Sign-in link").fill(await createSecret());
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("No jobs yet").waitFor();
   });
 
   await t.test("the shell is the page at every address except those of the interface", async () => {

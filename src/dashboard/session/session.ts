@@ -57,9 +57,9 @@ export async function announceSignIn(): Promise<void> {
 
 export async function signOut(route: "signOut" | "signOutEverywhere"): Promise<void> {
   await service.callEmpty(route, {});
-  self.value = undefined;
-  sessionHasEnded();
   channel.postMessage("signed out");
+  // A new page has nothing of what this one has read for the person, such as lists to go back to.
+  location.reload();
 }
 
 /** Opens another project of the person, in all tabs. */

@@ -43,7 +43,7 @@ export function SessionEnded() {
     signIn(secret).catch((thrown: unknown) => (error.value = thrown));
   };
   return (
-    <Dialog title="Your session has ended" onClose={() => (self.value = undefined)}>
+    <Dialog title="Your session has ended" onClose={() => location.reload()}>
       <p class="soft">Sign in again to continue. What you typed is still here.</p>
       {error.value !== undefined && <ErrorNotice error={error.value} />}
       <OtherSignIns keepsPage />
