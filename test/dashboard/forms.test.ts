@@ -40,6 +40,9 @@ test("the form of a job", { skip }, async (t) => {
   await t.test("a scheme takes only the fields that it has a place for", () =>
     changeScheme(t, page, dashboard),
   );
+  await t.test("what failed is started again without what was started", () =>
+    startBatchesAgain(t, page, dashboard),
+  );
   assertNoComplaints(dashboard);
 });
 
@@ -201,7 +204,10 @@ async function keepGates(t: TestContext, page: Page, { client, origin }: Dashboa
   await page
     .getByText(/^More gates Cosine similarity 0.5, .*, Growth of the latency 0.5$/)
     .waitFor();
-  await page.getByRole("button", { name: "Start job" }).click();
+  const { promise: areClicked, resolve: answer } = Promise.withResolvers<void>();
+  await page.route("**/v1/compress", (route) => areClicked.then(() => route.continue()));
+  await page.getByRole("button", { name: "Start job" }).dblclick();
+  answer();
   await page.waitForURL((url) => /\/jobs\/job-/.test(url.pathname) && !url.href.endsWith(id));
   const started = page.url().split("/").at(-1) ?? "";
   const after = await client.call("getJob", { params: { id: started } });
@@ -209,6 +215,9 @@ async function keepGates(t: TestContext, page: Page, { client, origin }: Dashboa
   assert.deepEqual(after.recipe, before.recipe);
   assert.deepEqual(after.labels, before.labels);
   assert.equal(after.deadlineSeconds, 500);
+  await page.unroute("**/v1/compress");
+  const { jobs } = await client.call("listJobSummaries", {});
+  assert.equal(jobs.length, 2, "a double click starts one job");
 }
 
 async function changeScheme(
@@ -247,4 +256,26 @@ async function changeScheme(
   await page.getByLabel("Scheme").selectOption("int8-dynamic");
   await page.getByRole("button", { name: "Start job" }).click();
   await page.locator("dl.facts").getByText("int8-dynamic, per channel").waitFor();
+}
+
+async function startBatchesAgain(
+  t: TestContext,
+  page: Page,
+  { client, origin }: Dashboard,
+): Promise<void> {
+  const { source } = await client.uploadModel(await writeProduct(t));
+  let sent = 0;
+  await page.route("**/v1/batches", (route) => {
+    sent += 1;
+    return sent === 2 ? route.fulfill({ status: 500 }) : route.continue();
+  });
+  await page.goto(`${origin}/new-batch?model=${encodeURIComponent(source)}&name=product`);
+  await page.getByRole("checkbox", { name: "cpu", exact: false }).first().check();
+  await page.getByRole("checkbox", { name: /^fp16/ }).check();
+  await page.getByRole("button", { name: "Start 2 jobs" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByRole("button", { name: "Start 2 jobs" }).click();
+  await page.waitForURL(/\/compare\?batch=/);
+  const { batches } = await client.call("listBatches", {});
+  assert.equal(batches.length, 2);
 }

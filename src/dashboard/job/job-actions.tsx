@@ -12,6 +12,7 @@ import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
 import { findDownload } from "../shared/find-download.ts";
 import { Menu } from "../shared/menu.tsx";
 import { MaybeError } from "../shared/notice.tsx";
+import { useStart } from "../shared/use-start.ts";
 import { isShippable } from "../shared/verdict.ts";
 
 const SameJobDialog = lazy(async () => (await import("./same-job-dialog.tsx")).SameJobDialog);
@@ -83,9 +84,13 @@ interface StartActionsProps {
 
 function StartActions({ job, onError }: StartActionsProps) {
   const { route } = useLocation();
+  const { start } = useStart();
   const params = { id: job.id };
   const retry = () =>
-    service.call("retryJob", { params }).then(({ id }) => route(`/jobs/${id}`), onError);
+    start(async (headersOf) => {
+      const { id } = await service.call("retryJob", { params, headers: headersOf(params) });
+      route(`/jobs/${id}`);
+    }).catch(onError);
   const cancel = () => service.call("cancelJob", { params }).catch(onError);
   const isOver = isTerminal(job.status);
   const isMain = isOver && !isShippable(job);

@@ -9,6 +9,7 @@ import { compareAddress } from "../shared/addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { DialogRemovalEnd, Dialog } from "../shared/dialog.tsx";
 import { sayError } from "../shared/notice.tsx";
+import { useStart } from "../shared/use-start.ts";
 
 interface BulkActionsProps {
   readonly list: JobList;
@@ -20,12 +21,14 @@ export function BulkActions({ list, selected }: BulkActionsProps) {
   const answer = useSignal<BulkAnswer | undefined>(undefined);
   const jobs = listSelected(list, selected.value);
   const selectNone = () => (selected.value = new Set());
-  const run = (chosen: readonly JobSummary[], change: BulkChange) => async () => {
-    answer.value = undefined;
-    const { done, ...said } = await changeAll(chosen, change);
-    selected.value = new Set([...selected.value].filter((id) => !done.has(id)));
-    answer.value = said;
-  };
+  const { start } = useStart();
+  const run = (chosen: readonly JobSummary[], change: BulkChange) => () =>
+    start(async () => {
+      answer.value = undefined;
+      const { done, ...said } = await changeAll(chosen, change);
+      selected.value = new Set([...selected.value].filter((id) => !done.has(id)));
+      answer.value = said;
+    });
   if (jobs.length === 0) {
     return <BulkResult answer={answer.value} onClose={() => (answer.value = undefined)} />;
   }

@@ -15,6 +15,7 @@ import { useLeaveQuestion } from "../shared/leave-question.ts";
 import { DropZone } from "../shared/drop-zone.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
+import { type HeadersOf, useStart } from "../shared/use-start.ts";
 
 /** Starts several models for several targets by several recipes; `?model=` names the first. */
 export function NewBatchPage() {
@@ -48,18 +49,16 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
   };
   const element = useLeaveQuestion();
   const failure = useSignal<unknown>(undefined);
-  const isSending = useSignal(false);
+  const { start, isStarting } = useStart();
   const { route } = useLocation();
   const submit = async (event: Event) => {
     event.preventDefault();
     failure.value = undefined;
-    isSending.value = true;
     try {
-      route(await startBatches(form));
+      const address = await start((headersOf) => startBatches(form, headersOf));
+      if (address !== undefined) route(address);
     } catch (error) {
       failure.value = error;
-    } finally {
-      isSending.value = false;
     }
   };
   return (
@@ -76,7 +75,7 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
           text={form.name}
         />
         <SizePredictions plan={readChoices(form)} />
-        <BatchEnd form={form} isSending={isSending.value} />
+        <BatchEnd form={form} isStarting={isStarting.value} />
       </form>
     </>
   );
@@ -212,7 +211,7 @@ function GateFields({ form }: { readonly form: BatchChoices }) {
   );
 }
 
-function BatchEnd({ form, isSending }: { readonly form: BatchChoices; isSending: boolean }) {
+function BatchEnd({ form, isStarting }: { readonly form: BatchChoices; isStarting: boolean }) {
   const jobs = countJobs(readChoices(form));
   const { models, targets, recipes } = form;
   return (
@@ -223,8 +222,8 @@ function BatchEnd({ form, isSending }: { readonly form: BatchChoices; isSending:
         {jobs > maxBatchJobs && `, at most ${maxBatchJobs}`}
       </span>
       <span class="grow" />
-      <button class="main" disabled={isSending || jobs === 0 || jobs > maxBatchJobs}>
-        {isSending ? "Starting…" : `Start ${countThings(jobs, "job")}`}
+      <button class="main" disabled={isStarting || jobs === 0 || jobs > maxBatchJobs}>
+        {isStarting ? "Starting…" : `Start ${countThings(jobs, "job")}`}
       </button>
     </div>
   );
@@ -246,11 +245,10 @@ function readChoices({ models, targets, recipes, name, sizeLimit, sqnrLimit }: B
 }
 
 /** Starts a batch for each recipe. @returns where they are shown */
-async function startBatches(form: BatchChoices): Promise<string> {
+async function startBatches(form: BatchChoices, headersOf: HeadersOf): Promise<string> {
   const ids: string[] = [];
   for (const body of planBatches(readChoices(form))) {
-    const headers = { "idempotency-key": crypto.randomUUID() };
-    ids.push((await service.call("submitBatch", { body, headers })).id);
+    ids.push((await service.call("submitBatch", { body, headers: headersOf(body) })).id);
   }
   const [first] = ids;
   if (ids.length === 1) return `/batches/${first}`;

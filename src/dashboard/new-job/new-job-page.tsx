@@ -16,6 +16,7 @@ import { useLeaveQuestion } from "../shared/leave-question.ts";
 import { MissingPage } from "../shared/missing-page.tsx";
 import { MaybeError, sayError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
+import { type HeadersOf, useStart } from "../shared/use-start.ts";
 import { useLive } from "../live/use-live.ts";
 
 /**
@@ -93,6 +94,7 @@ function JobFormCard({ from, model, isSample }: Partial<NewJobProps> & { readonl
   const form = useMemo(() => createJobForm(from, model), []);
   const element = useLeaveQuestion();
   const failure = useSignal<unknown>(undefined);
+  const { start } = useStart();
   const { route } = useLocation();
   useEffect(() => {
     if (isSample) sendModel(form, makeSampleModel());
@@ -101,7 +103,7 @@ function JobFormCard({ from, model, isSample }: Partial<NewJobProps> & { readonl
     event.preventDefault();
     failure.value = undefined;
     try {
-      const started = await startFormJob(form);
+      const started = await start((headersOf) => startFormJob(form, headersOf));
       if (started !== undefined) route(`/jobs/${started.id}`);
     } catch (error) {
       form.messages.value = refusedFields(error) satisfies FieldMessages;
@@ -136,11 +138,13 @@ function FormEnd({ form }: { readonly form: JobForm }) {
   );
 }
 
-async function startFormJob(form: JobForm): Promise<{ readonly id: string } | undefined> {
+async function startFormJob(
+  form: JobForm,
+  headersOf: HeadersOf,
+): Promise<{ readonly id: string } | undefined> {
   const body = readJobForm(form, form.upload.value);
   if (body === undefined) return undefined;
-  const headers = { "idempotency-key": crypto.randomUUID() };
-  return service.call(startRoutes[form.kind.value], { body, headers });
+  return service.call(startRoutes[form.kind.value], { body, headers: headersOf(body) });
 }
 
 /** Says how large the result will be, by a dry run that writes nothing. */

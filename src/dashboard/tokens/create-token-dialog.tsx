@@ -12,6 +12,7 @@ import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
 import { type FieldMessages, invalidFields, refusedFields } from "../shared/field-errors.ts";
 import { Field, TextField } from "../shared/field.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
+import { type HeadersOf, useStart } from "../shared/use-start.ts";
 
 interface CreateTokenDialogProps {
   readonly onCreated: (token: CreatedToken) => void;
@@ -20,9 +21,10 @@ interface CreateTokenDialogProps {
 
 export function CreateTokenDialog({ onCreated, onClose }: CreateTokenDialogProps) {
   const form = useTokenForm();
+  const { start } = useStart();
   const submit = async (event: Event) => {
     event.preventDefault();
-    const created = await createFormToken(form);
+    const created = await start((headersOf) => createFormToken(form, headersOf));
     if (created !== undefined) onCreated(created);
   };
   return (
@@ -91,7 +93,10 @@ function useTokenForm(): TokenForm {
 }
 
 /** Creates the form's token; undefined where the form then says what is wrong. */
-async function createFormToken(form: TokenForm): Promise<CreatedToken | undefined> {
+async function createFormToken(
+  form: TokenForm,
+  headersOf: HeadersOf,
+): Promise<CreatedToken | undefined> {
   const parsed = tokenRequest.safeParse({
     name: form.name.value.trim(),
     scopes: form.scopes.value,
@@ -100,8 +105,8 @@ async function createFormToken(form: TokenForm): Promise<CreatedToken | undefine
   form.messages.value = parsed.success ? {} : invalidFields(parsed.error);
   if (!parsed.success) return undefined;
   try {
-    const headers = { "idempotency-key": crypto.randomUUID() };
-    return await service.call("createToken", { body: parsed.data, headers });
+    const body = parsed.data;
+    return await service.call("createToken", { body, headers: headersOf(body) });
   } catch (error) {
     form.messages.value = refusedFields(error);
     form.failure.value = error;

@@ -5,6 +5,7 @@ import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
 import { type FieldMessages, invalidFields, refusedFields } from "../shared/field-errors.ts";
 import { TextField } from "../shared/field.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
+import { type HeadersOf, useStart } from "../shared/use-start.ts";
 
 interface CreateWebhookDialogProps {
   readonly onCreated: (webhook: CreatedWebhook) => void;
@@ -27,9 +28,10 @@ export function CreateWebhookDialog({ onCreated, onClose }: CreateWebhookDialogP
     messages: useSignal<FieldMessages>({}),
     failure: useSignal<unknown>(undefined),
   };
+  const { start } = useStart();
   const submit = async (event: Event) => {
     event.preventDefault();
-    const created = await createFormWebhook(form);
+    const created = await start((headersOf) => createFormWebhook(form, headersOf));
     if (created !== undefined) onCreated(created);
   };
   return (
@@ -64,7 +66,10 @@ interface WebhookForm {
 }
 
 /** Creates the form's webhook; undefined where the form then says what is wrong. */
-async function createFormWebhook(form: WebhookForm): Promise<CreatedWebhook | undefined> {
+async function createFormWebhook(
+  form: WebhookForm,
+  headersOf: HeadersOf,
+): Promise<CreatedWebhook | undefined> {
   const parsed = webhookRequest.safeParse({
     url: form.url.value.trim(),
     events: form.events.value,
@@ -74,8 +79,8 @@ async function createFormWebhook(form: WebhookForm): Promise<CreatedWebhook | un
   form.messages.value = parsed.success ? {} : invalidFields(parsed.error);
   if (!parsed.success) return undefined;
   try {
-    const headers = { "idempotency-key": crypto.randomUUID() };
-    return await service.call("createWebhook", { body: parsed.data, headers });
+    const body = parsed.data;
+    return await service.call("createWebhook", { body, headers: headersOf(body) });
   } catch (error) {
     form.messages.value = refusedFields(error);
     form.failure.value = error;
