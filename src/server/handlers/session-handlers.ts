@@ -23,6 +23,8 @@ type SessionHandlers = Pick<
 export const sessionHandlers: SessionHandlers = {
   async getSelf({ now, records }, { caller }) {
     const { project, name, tokenId, personId, session, role, scopes, expiresAt } = caller;
+    // First: pages read what they show at the same time.
+    const lastChange = await records.changeLog.last();
     const self = {
       project,
       name,
@@ -35,7 +37,7 @@ export const sessionHandlers: SessionHandlers = {
       actions: actionNames.filter((action) => may(caller, action)),
       expiresAt,
       now: now().toISOString(),
-      lastChange: await records.changeLog.last(),
+      lastChange,
     };
     return { status: 200, json: self };
   },
