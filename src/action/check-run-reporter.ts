@@ -15,6 +15,8 @@ import { renderBatchCheck } from "../report/render-batch.ts";
 import type { EndedRow, Report } from "../report/report.ts";
 
 const progressIntervalMs = 10_000;
+/** Pause of the progress after a write that failed: what a limit leaves is for the last write. */
+const pauseMs = 300_000;
 
 interface ReporterOptions {
   readonly checks: CheckRunWriter;
@@ -25,13 +27,13 @@ interface ReporterOptions {
 }
 
 /**
- * Keeps the check runs of a batch and of its jobs up to date. A write that GitHub refuses is logged
- * and is the last one.
+ * Keeps the check runs of a batch and of its jobs up to date. A write that fails is logged, and is
+ * the last one only where the token may write none.
  */
 export class CheckRunReporter {
   readonly #options: ReporterOptions;
   #checkRun: number | undefined;
-  #isRefused = false;
+  #isForbidden = false;
   #isInterrupted = false;
   #jobCheckCount = 0;
   #progressAt = 0;
@@ -100,12 +102,13 @@ export class CheckRunReporter {
   /** Queues a write: GitHub asks clients not to write concurrently. */
   #write(work: () => Promise<void>): Promise<boolean> {
     this.#writes = this.#writes.then(async () => {
-      if (this.#isRefused) return false;
+      if (this.#isForbidden) return false;
       try {
         await work();
         return true;
       } catch (error) {
-        this.#isRefused = (httpErrorStatus(error) ?? 500) < 500;
+        this.#isForbidden = this.#checkRun === undefined && isForbidden(error);
+        this.#progressAt = performance.now() + pauseMs;
         core.warning(describeRefusal(error));
         return false;
       }
@@ -114,10 +117,15 @@ export class CheckRunReporter {
   }
 }
 
+/** Whether GitHub refuses the token, and not only for now. */
+function isForbidden(error: unknown): boolean {
+  const isLimit = errorMessage(error).includes("rate limit");
+  return [401, 403, 404].includes(httpErrorStatus(error) ?? 0) && !isLimit;
+}
+
 function describeRefusal(error: unknown): string {
   const reason = errorMessage(error);
-  const status = httpErrorStatus(error);
-  if (status !== 403 && status !== 404) {
+  if (!isForbidden(error) || httpErrorStatus(error) === 401) {
     return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
   }
   return [

@@ -62,8 +62,8 @@ async function publishResults(step: Step, result: CompressionResult): Promise<vo
   const verdict = conclude(report, inputs["fail-on"]);
   logResults(report);
   const folder = await writeReport(report, verdict, environment);
+  core.saveState("verdict", JSON.stringify(verdict));
   await completeCheckRun(step, result, verdict);
-  core.saveState("reported", "true");
   if (inputs.wait) await writeComment(step, report, verdict);
   if (inputs.download) await writeArtifacts(step, result, path.join(folder, "artifacts"));
   setFailure(report, verdict);
@@ -77,7 +77,8 @@ async function completeCheckRun(
 ): Promise<void> {
   const isLeftToService = !inputs.wait && report.abortReason === undefined;
   const isPublished = isLeftToService || (await reporter?.complete(report, verdict, annotations));
-  if (!isPublished) writeAnnotations(annotations);
+  if (isPublished) core.saveState("reported", "true");
+  else writeAnnotations(annotations);
 }
 
 async function writeArtifacts(

@@ -12,12 +12,12 @@ import type { Step, StepProcess } from "./step.ts";
 import { listJobs } from "./submit-batches.ts";
 import { readWorkflowRun, stepIdentity } from "./workflow-run.ts";
 import { ProblemError } from "../client/problem-error.ts";
-import { conclude } from "../report/conclude.ts";
+import { conclude, type Verdict } from "../report/conclude.ts";
 import { renderBatchCheck } from "../report/render-batch.ts";
 
-type KilledStep = Pick<Step, "inputs" | "run" | "identity" | "dispatcher">;
+type EndedStep = Pick<Step, "inputs" | "run" | "identity" | "dispatcher">;
 
-/** Cleans up after a step that was killed: cancels its batches and completes its check run. */
+/** Cancels the batches of a step that was killed, and completes a check run that it left open. */
 export async function runPost({ environment, context, dispatcher }: StepProcess): Promise<void> {
   const isRunning = core.getState("submitted") !== "" && core.getState("finished") === "";
   const isReporting = core.getState("checkRun") !== "" && core.getState("reported") === "";
@@ -29,13 +29,13 @@ export async function runPost({ environment, context, dispatcher }: StepProcess)
   try {
     if (isRunning && credentials !== undefined) await cancelStepBatches(step, credentials);
   } finally {
-    if (isReporting) await cancelCheckRun(step);
+    if (isReporting) await completeCheckRun(step);
   }
 }
 
 /** Finds the batches by their labels: the step may have been killed before it knew their ids. */
 async function cancelStepBatches(
-  { inputs, identity: { labels }, dispatcher }: KilledStep,
+  { inputs, identity: { labels }, dispatcher }: EndedStep,
   credentials: Credentials,
 ): Promise<void> {
   const serviceUrl = inputs["service-url"];
@@ -46,15 +46,19 @@ async function cancelStepBatches(
   await cancelBatches(client, batches);
 }
 
-async function cancelCheckRun({ inputs, run, identity, dispatcher }: KilledStep): Promise<void> {
+async function completeCheckRun({ inputs, run, identity, dispatcher }: EndedStep): Promise<void> {
   const checkRun = Number(core.getState("checkRun"));
   const token = inputs["github-token"];
   if (!checkRun || token === undefined) return;
   const checks = createCheckRunWriter(connectGitHub(token, run, dispatcher), run);
-  const abortReason = "cancelled";
-  const report = { name: identity.checkName, url: run.url, rows: [], abortReason } as const;
-  const output = renderBatchCheck(report, conclude(report, inputs["fail-on"]));
-  await checks.update(checkRun, { output, conclusion: "cancelled" });
+  const saved = core.getState("verdict");
+  const abortReason = saved === "" ? ("cancelled" as const) : undefined;
+  const report = { name: identity.checkName, url: run.url, rows: [], abortReason };
+  const verdict = abortReason
+    ? conclude(report, inputs["fail-on"])
+    : (JSON.parse(saved) as Verdict);
+  const output = renderBatchCheck(report, verdict);
+  await checks.update(checkRun, { output, conclusion: verdict.conclusion ?? "neutral" });
 }
 
 const timeoutMs = 5_000;

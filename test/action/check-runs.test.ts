@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
+import { until } from "../support/until.ts";
 import { prepareStep } from "./prepare-step.ts";
 import { gitHubFaults } from "./support/github-faults.ts";
 import { commits, workflowEvents } from "./support/workflow-event.ts";
@@ -145,6 +146,26 @@ test("the step goes on behind GitHub's rate limits", async (t) => {
     gitHub.checkRuns().map(({ conclusion }) => conclusion),
     ["success"],
   );
+});
+
+test("a limit for the hour leaves no check run in progress", async (t) => {
+  const { gitHub, runner, inputs, run } = await prepareStep(t);
+  const hourLimit = gitHubFaults.primaryLimit(3_600);
+  const step = await runner.start(inputs);
+  await until("the batch has its check run", () => gitHub.checkRuns().length === 1);
+  gitHub.fail({ operation: "checks/create", fault: hourLimit });
+  gitHub.fail({ operation: "checks/update", fault: hourLimit });
+  const { state, log } = await step.ended;
+  assert.doesNotMatch(log, /permissions: checks: write/);
+  const post = await runner.startPost(state, inputs);
+  await post.ended;
+  gitHub.fail({ operation: "checks/create", fault: hourLimit });
+  await run({ "job-checks": "none" });
+  const written = gitHub.checkRuns().map(({ name, conclusion, output }) => {
+    return [name, conclusion, output.title];
+  });
+  const passed = ["Model compression", "success", "1 job passed"];
+  assert.deepEqual(written, [passed, passed]);
 });
 
 test("beyond twelve jobs only those that failed have check runs of their own", async (t) => {
