@@ -37,6 +37,7 @@ const hourMs = 3_600_000;
 
 /**
  * Creates a token with the name, scopes and lifetime of another one, which stays valid for a while.
+ * @throws ServiceError token_replaced
  */
 export async function rotateToken(
   { tokens }: Pick<Records, "tokens">,
@@ -63,6 +64,7 @@ export async function rotateToken(
     personId,
     expiresAt: lifetimeMs === null ? null : new Date(now.getTime() + lifetimeMs).toISOString(),
   });
-  const endsAt = new Date(now.getTime() + limits.rotationHours * hourMs);
+  const latest = new Date(now.getTime() + limits.rotationHours * hourMs).toISOString();
+  const endsAt = expiresAt !== null && expiresAt < latest ? expiresAt : latest;
   return tokens.replace(newToken, { project, id, endsAt }, audit);
 }

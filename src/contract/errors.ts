@@ -38,6 +38,7 @@ export const errorTable = {
   nothing_to_retry: permanentError(409, "No job of the batch has the status that is retried"),
   job_in_use: permanentError(409, "Something else still needs the job"),
   batch_unfinished: permanentError(409, "The batch has not ended"),
+  token_replaced: permanentError(409, "Another token took the token's place"),
   model_in_use: permanentError(409, "A job that has not ended needs the model"),
   idempotency_in_progress: retryableError(
     409,

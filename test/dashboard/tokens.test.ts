@@ -58,5 +58,6 @@ test("tokens", { skip: chromiumMissing }, async (t) => {
     assert.equal((await fetch(`${dashboard.baseUrl}/tokens`, { headers })).status, 200);
     await page.getByRole("button", { name: "I have copied it" }).click();
     await page.getByText(/^in 2\d h/).waitFor();
+    assert.equal(await page.getByRole("button", { name: "Rotate first" }).count(), 1);
   });
 });

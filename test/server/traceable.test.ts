@@ -115,6 +115,9 @@ test("a token that is replaced is valid for a day more", async (t) => {
   assert.deepEqual([replaced.name, replaced.scopes], [old.name, old.scopes]);
   assert.equal(replaced.expiresAt, old.expiresAt);
   const statusOf = async (token: string) => (await app.ask("GET /v1/jobs", { token })).status;
+  const early = await problemIn(await app.ask(`POST /v1/tokens/${old.id}/rotate`));
+  assert.equal(early.code, "token_replaced");
+  assert.ok(early.detail.includes(replaced.id));
   app.advance(dayMs - 1);
   assert.deepEqual([await statusOf(old.token), await statusOf(replaced.token)], [200, 200]);
   app.advance(1);

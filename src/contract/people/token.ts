@@ -59,6 +59,10 @@ export const token = z
       .nullable()
       .describe("When a request last had it, to within a minute; null before the first one."),
     revokedAt: z.iso.datetime().nullable().describe("It is refused since; null while it is valid."),
+    replacedBy: tokenId
+      .nullable()
+      .default(null)
+      .describe("The token that took its place, and can be replaced now; null before."),
     policy: z
       .string()
       .nullable()

@@ -85,7 +85,7 @@ export const tokenRoutes = {
     params: z.object({ id: tokenId }),
     audited: true,
     replies: { 201: { json: createdToken, headers: ["location"] } },
-    errors: ["not_found"],
+    errors: ["not_found", "token_replaced"],
   },
   revokeToken: {
     method: "DELETE",

@@ -118,7 +118,7 @@ function TokenButtons({ token, onRotate, onRevoke }: TokenActions & { readonly t
   const hidden = <span class="sr"> {token.name}</span>;
   return (
     <span class="buttons">
-      {token.policy === null && (
+      {token.policy === null && token.replacedBy === null && (
         <Button look="quiet" title={rotationHint} onClick={() => onRotate(token)}>
           Rotate{hidden}
         </Button>

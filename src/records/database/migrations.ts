@@ -310,6 +310,8 @@ const calibrationColumn = [
 /** Summaries of before have no warnings and no granularity; readers make them anew. */
 const forgottenSummaries = [`update jobs set summary = null where summary is not null`];
 
+const successorColumn = ["alter table tokens add column replaced_by ordered_text"];
+
 function createMigrations({ bytes, now, before, triggers }: Dialect): Migrations {
   const statements = [
     ...before,
@@ -328,6 +330,7 @@ function createMigrations({ bytes, now, before, triggers }: Dialect): Migrations
     "0001-schema": { up: (db) => runStatements(db, statements) },
     "0002-calibration-data": { up: (db) => runStatements(db, calibrationColumn) },
     "0003-summaries": { up: (db) => runStatements(db, forgottenSummaries) },
+    "0004-token-successors": { up: (db) => runStatements(db, successorColumn) },
   };
 }
 

@@ -221,6 +221,8 @@ interface TokensTable {
   workflow: string | null;
   /** Who made the token, or the token that made it; null for tokens that no person made. */
   person_id: string | null;
+  /** The token that was made in its place; null before. */
+  replaced_by: string | null;
 }
 
 /** Who changed what; rows are only added. */

@@ -2,6 +2,7 @@ import { addAuditEntry, type AuditedChange } from "./audit-records.ts";
 import { createOnce, type CreatingRequest } from "./idempotency-records.ts";
 import { spendIdentity, type SpentIdentity } from "./identity-records.ts";
 import { findPersonAccess } from "./person-access.ts";
+import { ServiceError } from "../../contract/errors.ts";
 import { newId } from "../../contract/id.ts";
 import { type Workflow, workflow as workflowSchema } from "../../contract/people/principal.ts";
 import type { Membership } from "../../contract/people/role.ts";
@@ -48,23 +49,25 @@ export function tokenRecords(store: Store) {
         return created;
       }),
 
-    /** Creates a token in place of another one, which ends at a time, if not before. */
+    /**
+     * Creates a token in place of another one, which then ends at a time.
+     * @throws ServiceError token_replaced
+     */
     replace: (
       newToken: NewToken,
-      replaced: { readonly project: string; readonly id: string; readonly endsAt: Date },
+      { project, id, endsAt }: Readonly<Record<"project" | "id" | "endsAt", string>>,
       audit?: AuditedChange,
     ) =>
       runWriteTransaction(store, async (writing) => {
-        const { project, id } = replaced;
-        const endsAt = replaced.endsAt.toISOString();
-        await writing.trx
+        const created = await insertToken(writing, project, newToken);
+        const { numUpdatedRows } = await writing.trx
           .updateTable("tokens")
-          .set({ expires_at: endsAt })
+          .set({ expires_at: endsAt, replaced_by: created.id })
           .where("id", "=", id)
           .where("project", "=", project)
-          .where((eb) => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", endsAt)]))
-          .execute();
-        const created = await insertToken(writing, project, newToken);
+          .where("replaced_by", "is", null)
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) throw await findReplacedError(writing, id);
         await addAuditEntry(writing, audit, created.id, project);
         return created;
       }),
@@ -159,6 +162,13 @@ async function parseFoundToken(
   };
 }
 
+async function findReplacedError({ trx }: WriteTransaction, id: string): Promise<ServiceError> {
+  const row = selectTokens(trx).where("tokens.id", "=", id);
+  const { replaced_by: successor } = await row.executeTakeFirstOrThrow();
+  const message = `Token "${id}" was replaced by "${successor}", which can be replaced instead`;
+  return new ServiceError("token_replaced", message);
+}
+
 async function insertToken(
   { trx, now }: WriteTransaction,
   project: string,
@@ -178,6 +188,7 @@ async function insertToken(
     policy: newToken.policy,
     workflow: newToken.workflow === undefined ? null : JSON.stringify(newToken.workflow),
     person_id: newToken.personId ?? null,
+    replaced_by: null,
   };
   await trx.insertInto("tokens").values(row).execute();
   const stored = selectTokens(trx).where("tokens.id", "=", row.id);
@@ -206,6 +217,7 @@ function parseTokenRow(row: TokenRow): Token {
     expiresAt: row.expires_at,
     lastUsedAt: row.last_used_at,
     revokedAt: row.revoked_at,
+    replacedBy: row.replaced_by,
     policy: row.policy,
     person: row.person_id === null ? null : { id: row.person_id, name: row.person_name },
   });
