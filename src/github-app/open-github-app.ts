@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { findWebUrl, isIssuerOf } from "./github-addresses.ts";
 import { type AppCredentials, Installations, type NumberedRepository } from "./github-client.ts";
-import { isIssuerOf } from "./is-issuer-of.ts";
 import { findMergedCommit, Publication, type PublicationContext } from "./publication.ts";
 import { createWebhookReceiver, type SubmitRerun, type WebhookEvent } from "./webhook-receiver.ts";
 import type { Log } from "../log/json-log.ts";
@@ -52,12 +52,6 @@ export function openGitHubApp(
       findMergedCommit(installations, repository, mergeCommit),
     close: async () => loop.stop(),
   };
-}
-
-/** An enterprise server has its API under the address that people open. */
-function findWebUrl(apiUrl: string): string {
-  const { origin, host } = new URL(apiUrl);
-  return host === "api.github.com" ? "https://github.com" : origin;
 }
 
 /** Changes within it are published together. */

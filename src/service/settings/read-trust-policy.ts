@@ -1,5 +1,5 @@
 import { type TrustPolicy, trustPolicy } from "../../contract/people/trust-policy.ts";
-import { findIssuer, isIssuerOf } from "../../github-app/is-issuer-of.ts";
+import { findIssuer, isIssuerOf } from "../../github-app/github-addresses.ts";
 import { StartError } from "../../settings/parse-environment.ts";
 import { readYamlFile } from "../../settings/read-targets.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { isIssuerOf } from "../../src/github-app/is-issuer-of.ts";
+import { findWebUrl, isIssuerOf } from "../../src/github-app/github-addresses.ts";
 
 const gitHub = "https://api.github.com";
 const enterprise = "https://github.example.com/api/v3";
@@ -20,5 +20,17 @@ const cases: readonly [api: string, issuer: string, isOwn: boolean][] = [
 for (const [api, issuer, isOwn] of cases) {
   test(`${issuer} is ${isOwn ? "the" : "no"} issuer of ${api}`, () => {
     assert.equal(isIssuerOf(api, issuer), isOwn);
+  });
+}
+
+const webUrls = {
+  [gitHub]: "https://github.com",
+  [enterprise]: "https://github.example.com",
+  "https://api.octocorp.ghe.com": "https://octocorp.ghe.com",
+};
+
+for (const [api, webUrl] of Object.entries(webUrls)) {
+  test(`people see the GitHub of ${api} at ${webUrl}`, () => {
+    assert.equal(findWebUrl(api), webUrl);
   });
 }
