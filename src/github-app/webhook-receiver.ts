@@ -31,7 +31,12 @@ interface WebhookReceiverOptions {
 
 const checkRunEvent = z.object({
   action: z.string(),
-  check_run: z.object({ id: z.int(), app: z.object({ id: z.int() }) }),
+  check_run: z.object({
+    id: z.int(),
+    /** That of a job's check run is the job's id. */
+    external_id: z.string().nullish(),
+    app: z.object({ id: z.int() }),
+  }),
   requested_action: z.object({ identifier: z.string() }).optional(),
   sender: z.object({ login: z.string() }),
 });
@@ -95,13 +100,16 @@ async function performRequestedAction(
   receiver: WebhookReceiverOptions,
   { action, check_run, requested_action, sender }: CheckRunEvent,
 ): Promise<void> {
-  const report = await receiver.records.reports.findByCheckRun(check_run.id);
+  const { reports } = receiver.records;
+  const report =
+    (await reports.findByCheckRun(check_run.id)) ??
+    (await reports.findByCheckedJob(check_run.external_id ?? ""));
   if (report === undefined) return;
   const button = action === "requested_action" ? requested_action?.identifier : undefined;
   const asked = { project: report.project, tokenId: null, tokenName: `${sender.login} on GitHub` };
   if (action === "rerequested" || button === rerunAction.identifier) {
     const audit = { ...asked, action: "rerunJobs" };
-    const jobs = await rerunJobs(report, receiver, audit);
+    const jobs = await rerunJobs(report, check_run, { ...receiver, audit });
     const fields = { report: report.id, jobs, by: sender.login };
     receiver.log("info", "Jobs are submitted again, as requested on GitHub", fields);
   } else if (button === acceptBaselineAction.identifier) {
@@ -137,16 +145,18 @@ export type SubmitRerun = (
   },
 ) => Promise<unknown>;
 
-/** Submits the jobs of a report again that did not pass, and gives their number. */
+/** Submits the jobs of a check run again that did not pass, and gives their number. */
 async function rerunJobs(
   report: ReportRecord,
-  { records, publicUrl, submit }: WebhookReceiverOptions,
-  audit: AuditedChange,
+  { id: checkRun, external_id: jobId }: CheckRunEvent["check_run"],
+  options: WebhookReceiverOptions & { readonly audit: AuditedChange },
 ): Promise<number> {
+  const { records, publicUrl, submit, audit } = options;
   const owner = await records.owners.findOfBatch(report.id);
   if (owner === undefined) return 0;
   const rows = await loadReportRows(records, report, publicUrl);
-  const jobs = rows.filter(isRerunnable).flatMap(({ job }) => job ?? []);
+  const asked = report.checkRun === checkRun ? rows : rows.filter(({ id }) => id === jobId);
+  const jobs = asked.filter(isRerunnable).flatMap(({ job }) => job ?? []);
   if (jobs.length > 0) await submit(owner, { batch: report.request, jobs, report, audit });
   return jobs.length;
 }

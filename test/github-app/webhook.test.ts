@@ -110,6 +110,23 @@ test("Re-run submits the jobs that failed, once for each signed body, and report
   assert.equal(gitHub.checkRuns().filter((run) => run.name === name).length, 2);
 });
 
+test("Re-run of a job's own check run submits that job, once", async (t) => {
+  const { gitHub, service } = await start(t);
+  const { jobs } = await submitBatch(service, reportedBatch(["one", "two"]));
+  for (const job of jobs) await endJob(service, job.id, failed);
+  await untilCheckRun(gitHub, name, "failure");
+  const { id, external_id } = await untilCheckRun(gitHub, `${name}: one for cpu`, "failure");
+  const check_run = { id, external_id, app: { id: appId } };
+  for (const login of ["octocat", "hubot"]) {
+    await deliver(service, { action: "rerequested", check_run, sender: { login } });
+  }
+  assert.equal(await jobCount(service), 2 + 1);
+  const [report] = await service.records.reports.listOpen();
+  assert.equal(report?.jobIds[1], jobs[1]?.id);
+  for (const again of repeated(report, jobs)) await endJob(service, again, completed);
+  await untilCheckRun(gitHub, `${name}: one for cpu`, "success");
+});
+
 test("a batch's retry over REST begins a new check run of its report", async (t) => {
   const { gitHub, service } = await start(t);
   const { id, jobs } = await submitBatch(service, reportedBatch(["one", "two"]));

@@ -42,6 +42,17 @@ export function reportRecords(store: Store) {
       return row && parseReportRow(row);
     },
 
+    /** The report for which the job has a check run of its own. */
+    async findByCheckedJob(jobId: string): Promise<ReportRecord | undefined> {
+      const row = await db
+        .selectFrom("github_reports")
+        .innerJoin("github_job_checks", "github_job_checks.report_id", "github_reports.id")
+        .selectAll("github_reports")
+        .where("job_id", "=", jobId)
+        .executeTakeFirst();
+      return row && parseReportRow(row);
+    },
+
     /** Jobs that count for the report, in the order of models × targets. */
     async listJobs({ jobIds }: Pick<ReportRecord, "jobIds">): Promise<Job[]> {
       const rows = await db
