@@ -54024,7 +54024,7 @@ exports.visitAsync = visitAsync;
 
 /***/ }),
 
-/***/ 849:
+/***/ 4245:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -54036,365 +54036,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
 var core = __nccwpck_require__(9876);
-// EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(4422);
-// EXTERNAL MODULE: ./report/markdown.js
-var markdown = __nccwpck_require__(8186);
-// EXTERNAL MODULE: ./report/compose-sections.js
-var compose_sections = __nccwpck_require__(1580);
-// EXTERNAL MODULE: ./report/explain-job.js
-var explain_job = __nccwpck_require__(7650);
-// EXTERNAL MODULE: ./report/model-diff-section.js + 1 modules
-var model_diff_section = __nccwpck_require__(2188);
-// EXTERNAL MODULE: ./contract/text/format-bytes.js
-var format_bytes = __nccwpck_require__(6874);
-// EXTERNAL MODULE: ./contract/text/format-figure.js
-var format_figure = __nccwpck_require__(6113);
-;// CONCATENATED MODULE: ./report/search-section.js
-
-
-
-
-function searchSections({ telemetry: { search } }) {
-    if (search === undefined)
-        return [];
-    const { points, mostSensitive } = search;
-    const accuracy = points.some(({ perplexityRatio }) => perplexityRatio !== undefined)
-        ? ["perplexity / original's", "KL divergence", "predicted"]
-        : ["SQNR", "predicted"];
-    const head = (0,markdown/* tableHead */.PP)(["", "size", ...accuracy, "all weights"]);
-    const front = (0,compose_sections/* foldSection */.D)("The search's results", { head, rows: points.map(pointRow) });
-    if (mostSensitive.length === 0)
-        return [front];
-    const rows = mostSensitive.map(({ name, form, sqnrDb, klDivergence }) => (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(name), form, formatLoss(klDivergence, sqnrDb)]));
-    const isLanguage = mostSensitive.some(({ klDivergence }) => klDivergence !== undefined);
-    const loss = isLanguage ? "KL divergence" : "SQNR of the outputs";
-    const weights = { head: (0,markdown/* tableHead */.PP)(["weight", "only it in", loss]), rows };
-    return [front, (0,compose_sections/* foldSection */.D)("Weights that hurt most", weights)];
-}
-function pointRow(point) {
-    const { bytes, sqnrDb, perplexityRatio, klDivergence, form = "", chosen } = point;
-    const predicted = formatLoss(point.predictedKlDivergence, point.predictedSqnrDb);
-    const accuracy = perplexityRatio === undefined
-        ? [(0,format_figure/* formatDecibels */.Tb)(sqnrDb)]
-        : [perplexityRatio.toFixed(3), formatLoss(klDivergence)];
-    return (0,markdown/* tableRow */.jD)([chosen ? "➡️" : "", (0,format_bytes/* formatBytes */.z)(bytes), ...accuracy, predicted, form]);
-}
-function formatLoss(klDivergence, sqnrDb) {
-    if (klDivergence !== undefined)
-        return `${klDivergence.toFixed(4)} nats`;
-    return sqnrDb === undefined ? "" : (0,format_figure/* formatDecibels */.Tb)(sqnrDb);
-}
-
-// EXTERNAL MODULE: ./report/figures.js
-var figures = __nccwpck_require__(9074);
-// EXTERNAL MODULE: ./contract/jobs/figure-names.js
-var figure_names = __nccwpck_require__(9091);
-// EXTERNAL MODULE: ./contract/jobs/latency.js
-var jobs_latency = __nccwpck_require__(3994);
-;// CONCATENATED MODULE: ./report/measurements.js
-
-
-
-
-
-
-const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
-function measurementTable(job) {
-    const rows = [
-        ...sizeRows(job),
-        ...latencyRows(job),
-        ...accuracyRows(job),
-        ...memoryRows(job),
-        ...weightRows(job),
-    ];
-    return { head: (0,markdown/* tableHead */.PP)(columns), rows: rows.map((cells) => (0,markdown/* tableRow */.jD)(padCells(cells))) };
-}
-function sizeRows({ telemetry: { size }, baseline }) {
-    if (!size)
-        return [];
-    const before = baseline?.size?.resultBytes;
-    const cells = [
-        figure_names/* figureNames */.$.size,
-        (0,format_bytes/* formatBytes */.z)(size.originalBytes),
-        (0,format_bytes/* formatBytes */.z)(size.resultBytes),
-        size.ratio.toFixed(3),
-    ];
-    if (before === undefined)
-        return [cells];
-    const change = (0,format_figure/* formatChange */.eD)(size.resultBytes / before - 1, format_figure/* formatPercent */.l9);
-    return [[...cells, (0,format_bytes/* formatBytes */.z)(before), change ?? ""]];
-}
-function latencyRows(job) {
-    const { latency } = job.telemetry;
-    if (!latency)
-        return [];
-    const percentiles = ["p50Ms", "p95Ms", "p99Ms"].flatMap((figure) => {
-        const [original, result] = [latency.original[figure], latency.result[figure]];
-        if (original === undefined || result === undefined)
-            return [];
-        const name = `latency ${figure.replace("Ms", "")}, ms`;
-        const ratio = figure === "p50Ms" ? (0,jobs_latency/* formatRatio */.B0)(latency) : (0,format_figure/* formatTimes */.mg)(result / original);
-        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
-        return [figure === "p50Ms" ? [...cells, ...compareMedian(job)] : cells];
-    });
-    return [...percentiles, ...shapeRows(latency)];
-}
-function compareMedian({ telemetry: { latency }, baseline }) {
-    if (!baseline || !latency)
-        return [];
-    const change = (0,figures/* describeLatencyChange */.q3)(latency.baseline);
-    if (!latency.baseline || change === undefined)
-        return [figures/* notTimed */.Zg];
-    return [(latency.result.p50Ms / latency.baseline.ratio).toFixed(2), change];
-}
-function shapeRows({ shapes = [] }) {
-    return shapes.map((shape) => [
-        `latency p50 of ${(0,markdown/* inlineCode */.ti)(shape.inputs)}, ms`,
-        shape.originalP50Ms.toFixed(2),
-        shape.resultP50Ms.toFixed(2),
-        (0,jobs_latency/* formatRatio */.B0)(shape),
-    ]);
-}
-function accuracyRows(job) {
-    const { accuracy } = job.telemetry;
-    if (!accuracy)
-        return [];
-    const worst = [figure_names/* figureNames */.$.accuracy, "", (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), ""];
-    const before = (0,figures/* comparableAccuracy */.a4)(job);
-    if (before) {
-        const change = (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
-        worst.push((0,format_figure/* formatDecibels */.Tb)(before.sqnrDb), change ?? "");
-    }
-    const top1 = accuracy.language === undefined ? figure_names/* figureNames */.$.top1 : figure_names/* figureNames */.$.nextToken;
-    const outputs = accuracy.outputs.flatMap((output) => outputRows(output, top1));
-    return [worst, ...languageRows(accuracy.language), ...outputs];
-}
-function languageRows(language) {
-    if (language === undefined)
-        return [];
-    const { originalPerplexity, resultPerplexity, perplexityRatio, klDivergence } = language;
-    const perplexities = [originalPerplexity, resultPerplexity].map((figure) => figure.toFixed(2));
-    return [
-        [figure_names/* figureNames */.$.perplexity, ...perplexities, perplexityRatio.toFixed(3)],
-        [figure_names/* figureNames */.$.klDivergence, "", klDivergence.toFixed(4)],
-    ];
-}
-function outputRows({ name, sqnrDb, cosine, top1Agreement }, top1) {
-    const output = (0,markdown/* inlineCode */.ti)(name);
-    const rows = [
-        [`${figure_names/* figureNames */.$.accuracy} of ${output}`, "", (0,format_figure/* formatDecibels */.Tb)(sqnrDb)],
-        [`${figure_names/* figureNames */.$.cosine} of ${output}`, "", cosine.toFixed(5)],
-    ];
-    if (top1Agreement !== null) {
-        rows.push([`${top1} of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
-    }
-    return rows;
-}
-function memoryRows({ telemetry: { memory } }) {
-    const peaks = [memory?.originalPeakBytes, memory?.resultPeakBytes];
-    if (peaks.every((bytes) => bytes === undefined))
-        return [];
-    return [
-        [figure_names/* figureNames */.$.memory, ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
-    ];
-}
-function weightRows({ telemetry: { weights } }) {
-    return weights
-        ? [[figure_names/* figureNames */.$.weights, String(weights.total), `${weights.quantized} changed`]]
-        : [];
-}
-function padCells(cells) {
-    return columns.map((_, i) => cells[i] ?? "");
-}
-function measurementNotes({ telemetry, baseline }) {
-    const { device, accuracy, stageSeconds } = telemetry;
-    const notes = [
-        baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
-        device && deviceNote(device),
-        accuracy && samplesNote(accuracy),
-        stageSeconds && stagesNote(stageSeconds),
-    ].flatMap((note) => note ?? []);
-    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
-}
-function deviceNote(device) {
-    const { name, threads, executionProvider, runtime } = device;
-    const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
-    return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
-}
-const samplesFrom = {
-    caller: "samples of the caller",
-    generated: "generated samples",
-    builtin: "windows of the built-in text",
-};
-function samplesNote({ level, samples, data }) {
-    if (level === "weights")
-        return "Accuracy of the worst weight.";
-    return `Accuracy on ${samples} ${samplesFrom[data]}.`;
-}
-function stagesNote(stageSeconds) {
-    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
-        return `${stage} ${seconds.toFixed(1)}`;
-    });
-    return `Seconds: ${stages.join(", ")}.`;
-}
-
-// EXTERNAL MODULE: ./report/report.js
-var report = __nccwpck_require__(6605);
-// EXTERNAL MODULE: ./contract/jobs/describe-gate.js
-var describe_gate = __nccwpck_require__(871);
-// EXTERNAL MODULE: ./contract/jobs/gate-table.js
-var gate_table = __nccwpck_require__(1820);
-// EXTERNAL MODULE: ./contract/jobs/next-steps.js
-var next_steps = __nccwpck_require__(6669);
-;// CONCATENATED MODULE: ./report/render-job.js
-
-
-
-
-
-
-
-
-
-
-
-
-function renderJobCheck(row, conclusion, output) {
-    const { logUrl: url, changesUrl, job } = row;
-    const maxBytes = markdown/* githubLimits */.Q0.checkFieldBytes;
-    const code = job.error && { head: `Error code: ${(0,markdown/* inlineCode */.ti)(job.error.code)}`, rows: [] };
-    const measurements = [
-        ...(0,model_diff_section/* modelDiffSections */.d)(job),
-        ...(job.status === "Completed" ? [changesLink(changesUrl)] : []),
-        ...searchSections(job),
-        ...figureSections(job),
-        ...measurementNotes(job),
-        ...(code ? [code] : []),
-    ];
-    const text = (0,compose_sections/* composeSections */.z)(measurements, { url, maxBytes: maxBytes / 2 });
-    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2 });
-    return {
-        title: (0,markdown/* truncateToBytes */.Ln)(jobCheckTitle(row), markdown/* githubLimits */.Q0.checkTitleBytes),
-        summary: (0,compose_sections/* composeSections */.z)(summarySections(row, conclusion), { url, maxBytes }),
-        text: `${text}\n\n${tail}`,
-    };
-}
-function figureSections(job) {
-    const table = measurementTable(job);
-    return table.rows.length === 0 ? [] : [(0,compose_sections/* foldSection */.D)("All figures", table)];
-}
-function changesLink(url) {
-    return { head: `[What changed in the graph and its weights](${url})`, rows: [] };
-}
-function jobCheckTitle(row) {
-    if ((0,explain_job/* explainShortly */.DR)(row.job) !== "")
-        return (0,explain_job/* explainInTitle */.b8)(row);
-    const { size, accuracy, latency } = row.job.telemetry;
-    const parts = [
-        report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words,
-        size && `${(100 * size.ratio).toFixed(0)} % of the size`,
-        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
-        latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
-    ];
-    return parts.flatMap((part) => part ?? []).join(", ");
-}
-function summarySections(row, conclusion) {
-    const { gates, telemetry } = row.job;
-    const notes = [summaryHead(row), `[job](${row.url})`, conclude/* mergeNotes */.Qp[conclusion]];
-    const sections = [{ head: notes.filter(Boolean).join(" · "), rows: [] }];
-    const step = (0,next_steps/* nextStep */.sk)(row.job);
-    if (step !== undefined)
-        sections.push({ head: `**Next:** ${step}`, rows: [] });
-    if (gates.length > 0) {
-        sections.push({ head: (0,markdown/* tableHead */.PP)(["", "gate", "result"]), rows: gates.map(gateRow(row.job)) });
-    }
-    const warnings = telemetry.warnings.map(({ message }) => `- ⚠️ ${(0,markdown/* inlineCode */.ti)(message)}`);
-    const [first, ...others] = warnings;
-    if (first !== undefined)
-        sections.push({ head: first, rows: others });
-    return sections;
-}
-function summaryHead(row) {
-    const { mark, words } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
-    const passed = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}.`;
-    return `${mark} ${(0,explain_job/* explainInMarkdown */.OB)(row) ?? passed}`;
-}
-function gateRow({ baseline }) {
-    const against = baseline ? (0,markdown/* inlineCode */.ti)(baseline.branch) : undefined;
-    return (gate) => {
-        const words = (0,describe_gate/* describeGate */.l7)(gate, { against, quote: markdown/* inlineCode */.ti });
-        return (0,markdown/* tableRow */.jD)([gateMark(gate), gate_table/* gateTable */.k[gate.gate].title, words]);
-    };
-}
-function gateMark({ passed, level }) {
-    if (passed)
-        return report/* outcomes */.KI.passed.mark;
-    return level === "warn" ? report/* outcomes */.KI.warned.mark : report/* outcomes */.KI.missed.mark;
-}
-const maxLineBytes = 1_000;
-const maxLines = 100;
-function renderLogTail(output, { maxBytes, url }) {
-    const head = `<details>\n<summary>End of the output</summary>\n\n[All of it](${url})`;
-    const foot = "\n\n</details>";
-    const lines = output.slice(-maxLines).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes));
-    let tail = head + foot;
-    for (let first = lines.length - 1; first >= 0; first--) {
-        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first))}${foot}`;
-        if ((0,markdown/* utf8ByteLength */.iE)(longer) > maxBytes)
-            break;
-        tail = longer;
-    }
-    return tail;
-}
-
-;// CONCATENATED MODULE: ./github/check-run-requests.js
-
-
-
-
-function checkRunRequests({ output, conclusion, annotations = [], actions = [], }) {
-    return splitAnnotations(annotations).map((chunk, i, { length }) => ({
-        ...checkRunState(i === length - 1 ? conclusion : undefined),
-        output: { ...output, annotations: chunk.map(annotationBody) },
-        actions: [...actions],
-    }));
-}
-function splitAnnotations(annotations) {
-    const chunks = [];
-    for (let i = 0; i === 0 || i < annotations.length; i += markdown/* githubLimits */.Q0.annotations) {
-        chunks.push(annotations.slice(i, i + markdown/* githubLimits */.Q0.annotations));
-    }
-    return chunks;
-}
-function checkRunState(conclusion) {
-    return conclusion === undefined
-        ? { status: "in_progress" }
-        : { status: "completed", conclusion };
-}
-function annotationBody({ place, level, title, message }) {
-    return {
-        path: place.file,
-        start_line: place.line,
-        end_line: place.line,
-        annotation_level: level,
-        title,
-        message,
-    };
-}
-function jobCheckRun(row, lastLines, { checkName, failOn }) {
-    const { conclusion } = (0,conclude/* conclude */.Ep)({ rows: [row] }, failOn);
-    const ended = conclusion ?? "neutral";
-    return {
-        name: `${checkName}: ${(0,report/* jobTitle */.a9)(row)}`,
-        content: { output: renderJobCheck(row, ended, lastLines), conclusion: ended },
-    };
-}
-function parseRepository(fullName) {
-    const [owner = "", repo = ""] = fullName.split("/");
-    return { owner, repo };
-}
-
+// EXTERNAL MODULE: ./github/check-run-requests.js + 3 modules
+var check_run_requests = __nccwpck_require__(4211);
 // EXTERNAL MODULE: ./limits/retry.js
 var retry = __nccwpck_require__(7279);
 ;// CONCATENATED MODULE: ./github/check-run-writer.js
@@ -54409,7 +54052,7 @@ class CheckRunWriter {
         this.#options = options;
     }
     async create(identity, content) {
-        const [first, ...others] = checkRunRequests(content);
+        const [first, ...others] = (0,check_run_requests/* checkRunRequests */.UM)(content);
         let isRepeated = false;
         const id = await this.#repeat(async () => {
             const existing = isRepeated ? await this.#find(identity) : undefined;
@@ -54462,7 +54105,7 @@ class CheckRunWriter {
         return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
     }
     async #send(id, content, request = {}) {
-        for (const body of checkRunRequests(content)) {
+        for (const body of (0,check_run_requests/* checkRunRequests */.UM)(content)) {
             await this.#checks.update({ ...this.#options.repo, check_run_id: id, ...body, request });
         }
     }
@@ -54482,6 +54125,8 @@ function httpErrorStatus(error) {
 
 // EXTERNAL MODULE: ./log/error-message.js
 var error_message = __nccwpck_require__(3777);
+// EXTERNAL MODULE: ./report/conclude.js
+var conclude = __nccwpck_require__(4422);
 // EXTERNAL MODULE: ./report/render-batch.js + 1 modules
 var render_batch = __nccwpck_require__(5845);
 ;// CONCATENATED MODULE: ./action/check-run-reporter.js
@@ -54492,10 +54137,11 @@ var render_batch = __nccwpck_require__(5845);
 
 
 const progressIntervalMs = 10_000;
+const pauseMs = 300_000;
 class CheckRunReporter {
     #options;
     #checkRun;
-    #isRefused = false;
+    #isForbidden = false;
     #isInterrupted = false;
     #jobCheckCount = 0;
     #progressAt = 0;
@@ -54537,7 +54183,7 @@ class CheckRunReporter {
         void this.#write(async () => {
             if (this.#isInterrupted)
                 return;
-            const { name, content } = jobCheckRun(row, lastLines, { checkName: check.name, failOn });
+            const { name, content } = (0,check_run_requests/* jobCheckRun */.Db)(row, lastLines, { checkName: check.name, failOn });
             const externalId = `${check.externalId}/${row.id}`;
             await checks.create({ name, externalId, detailsUrl: row.url }, content);
         });
@@ -54556,14 +54202,15 @@ class CheckRunReporter {
     }
     #write(work) {
         this.#writes = this.#writes.then(async () => {
-            if (this.#isRefused)
+            if (this.#isForbidden)
                 return false;
             try {
                 await work();
                 return true;
             }
             catch (error) {
-                this.#isRefused = (httpErrorStatus(error) ?? 500) < 500;
+                this.#isForbidden = this.#checkRun === undefined && isForbidden(error);
+                this.#progressAt = performance.now() + pauseMs;
                 core/* warning */.$e(describeRefusal(error));
                 return false;
             }
@@ -54571,10 +54218,13 @@ class CheckRunReporter {
         return this.#writes;
     }
 }
+function isForbidden(error) {
+    const isLimit = (0,error_message/* errorMessage */.g)(error).includes("rate limit");
+    return [401, 403, 404].includes(httpErrorStatus(error) ?? 0) && !isLimit;
+}
 function describeRefusal(error) {
     const reason = (0,error_message/* errorMessage */.g)(error);
-    const status = httpErrorStatus(error);
-    if (status !== 403 && status !== 404) {
+    if (!isForbidden(error) || httpErrorStatus(error) === 401) {
         return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
     }
     return [
@@ -55341,10 +54991,12 @@ var external_node_path_ = __nccwpck_require__(6760);
 const promises_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:timers/promises");
 // EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
 var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ./github/check-run-requests.js + 3 modules
+var check_run_requests = __nccwpck_require__(4211);
 // EXTERNAL MODULE: ./report/conclude.js
 var conclude = __nccwpck_require__(4422);
-// EXTERNAL MODULE: ./action/check-run-reporter.js + 5 modules
-var check_run_reporter = __nccwpck_require__(849);
+// EXTERNAL MODULE: ./action/check-run-reporter.js + 1 modules
+var check_run_reporter = __nccwpck_require__(4245);
 // EXTERNAL MODULE: ./action/explain-error.js
 var explain_error = __nccwpck_require__(4747);
 // EXTERNAL MODULE: external "node:crypto"
@@ -55691,6 +55343,12 @@ async function planBatch(inputs, { workspace, defaultSuite }) {
     const { models: _, targets, ...fields } = request;
     const gatePlaces = inputs.gates === undefined ? file.gatePlaces : [];
     return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
+}
+async function isDryRun(inputs, workspace) {
+    const batchFile = inputs["batch-file"];
+    if (inputs["dry-run"] || batchFile === undefined)
+        return inputs["dry-run"];
+    return readBatchFile(batchFile, workspace).then(({ fields }) => fields.dryRun === true, () => false);
 }
 function parseRequest(request) {
     const { data, problems } = (0,parse_input/* parseInput */.C)(batch/* batchRequest */.Uv, request);
@@ -56191,6 +55849,8 @@ async function reportUntrusted(step) {
 
 
 
+
+
 const cancelGraceMs = 5_000;
 async function runMain(stepProcess) {
     const { environment, context, dispatcher, signal } = stepProcess;
@@ -56200,7 +55860,7 @@ async function runMain(stepProcess) {
     const identity = (0,workflow_run/* stepIdentity */.Xl)(run, inputs);
     const token = inputs["github-token"];
     const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)(token, run, dispatcher);
-    const reporter = github && createCheckRunReporter(github, { inputs, run, identity });
+    const reporter = github && (await createCheckRunReporter(github, { inputs, run, identity }));
     const step = { ...stepProcess, inputs, run, identity, github, reporter };
     if (credentials === undefined) {
         await reportUntrusted(step);
@@ -56213,11 +55873,11 @@ async function runMain(stepProcess) {
     const published = publishResults(step, result);
     await (signal.aborted ? Promise.race([published, (0,promises_namespaceObject.setTimeout)(cancelGraceMs)]) : published);
 }
-function createCheckRunReporter(github, { inputs, run, identity }) {
+async function createCheckRunReporter(github, { inputs, run, identity }) {
     return new check_run_reporter/* CheckRunReporter */.z({
         checks: (0,check_run_reporter/* createCheckRunWriter */.R)(github, run),
         check: {
-            name: identity.checkName,
+            name: (0,check_run_requests/* batchCheckName */.a3)(identity.checkName, await isDryRun(inputs, run.workspace)),
             externalId: (0,workflow_run/* digest */.br)(identity.labels),
             detailsUrl: run.url,
         },
@@ -56231,8 +55891,8 @@ async function publishResults(step, result) {
     const verdict = (0,conclude/* conclude */.Ep)(report, inputs["fail-on"]);
     logResults(report);
     const folder = await writeReport(report, verdict, environment);
+    core/* saveState */.LZ("verdict", JSON.stringify(verdict));
     await completeCheckRun(step, result, verdict);
-    core/* saveState */.LZ("reported", "true");
     if (inputs.wait)
         await writeComment(step, report, verdict);
     if (inputs.download)
@@ -56242,7 +55902,9 @@ async function publishResults(step, result) {
 async function completeCheckRun({ inputs, reporter }, { report, annotations }, verdict) {
     const isLeftToService = !inputs.wait && report.abortReason === undefined;
     const isPublished = isLeftToService || (await reporter?.complete(report, verdict, annotations));
-    if (!isPublished)
+    if (isPublished)
+        core/* saveState */.LZ("reported", "true");
+    else
         writeAnnotations(annotations);
 }
 async function writeArtifacts({ signal }, { client, report }, folder) {
@@ -56268,7 +55930,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony export */   a: () => (/* binding */ runPost)
 /* harmony export */ });
 /* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
-/* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(849);
+/* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4245);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
 /* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(5361);
@@ -56302,7 +55964,7 @@ async function runPost({ environment, context, dispatcher }) {
     }
     finally {
         if (isReporting)
-            await cancelCheckRun(step);
+            await completeCheckRun(step);
     }
 }
 async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, credentials) {
@@ -56313,16 +55975,20 @@ async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, c
     _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
     await cancelBatches(client, batches);
 }
-async function cancelCheckRun({ inputs, run, identity, dispatcher }) {
+async function completeCheckRun({ inputs, run, identity, dispatcher }) {
     const checkRun = Number(_actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("checkRun"));
     const token = inputs["github-token"];
     if (!checkRun || token === undefined)
         return;
     const checks = (0,_check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__/* .createCheckRunWriter */ .R)((0,_connect_github_js__WEBPACK_IMPORTED_MODULE_2__/* .connectGitHub */ .U)(token, run, dispatcher), run);
-    const abortReason = "cancelled";
+    const saved = _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("verdict");
+    const abortReason = saved === "" ? "cancelled" : undefined;
     const report = { name: identity.checkName, url: run.url, rows: [], abortReason };
-    const output = (0,_report_render_batch_js__WEBPACK_IMPORTED_MODULE_9__/* .renderBatchCheck */ .hC)(report, (0,_report_conclude_js__WEBPACK_IMPORTED_MODULE_8__/* .conclude */ .Ep)(report, inputs["fail-on"]));
-    await checks.update(checkRun, { output, conclusion: "cancelled" });
+    const verdict = abortReason
+        ? (0,_report_conclude_js__WEBPACK_IMPORTED_MODULE_8__/* .conclude */ .Ep)(report, inputs["fail-on"])
+        : JSON.parse(saved);
+    const output = (0,_report_render_batch_js__WEBPACK_IMPORTED_MODULE_9__/* .renderBatchCheck */ .hC)(report, verdict);
+    await checks.update(checkRun, { output, conclusion: verdict.conclusion ?? "neutral" });
 }
 const timeoutMs = 5_000;
 async function cancelBatches(client, ids) {
@@ -57989,6 +57655,9 @@ const token = schemas/* object */.Ikc({
     lastUsedAt: iso/* datetime */.w$()
         .nullable(),
     revokedAt: iso/* datetime */.w$().nullable(),
+    replacedBy: id/* tokenId */.jo
+        .nullable()
+        .default(null),
     policy: schemas/* string */.YjP()
         .nullable(),
     person: schemas/* object */.Ikc({ id: id/* personId */.B6, name: schemas/* string */.YjP() })
@@ -58112,7 +57781,7 @@ const tokenRoutes = {
         params: schemas/* object */.Ikc({ id: id/* tokenId */.jo }),
         audited: true,
         replies: { 201: { json: createdToken, headers: ["location"] } },
-        errors: ["not_found"],
+        errors: ["not_found", "token_replaced"],
     },
     revokeToken: {
         method: "DELETE",
@@ -58771,6 +58440,7 @@ const errorTable = {
     nothing_to_retry: permanentError(409, "No job of the batch has the status that is retried"),
     job_in_use: permanentError(409, "Something else still needs the job"),
     batch_unfinished: permanentError(409, "The batch has not ended"),
+    token_replaced: permanentError(409, "Another token took the token's place"),
     model_in_use: permanentError(409, "A job that has not ended needs the model"),
     idempotency_in_progress: retryableError(409, "The first request with this Idempotency-Key is still being answered"),
     upload_offset_mismatch: retryableError(409, "The upload cannot go on at this byte"),
@@ -59076,7 +58746,8 @@ const actionInputs = {
     },
     "check-name": {
         description: "Name of the check run of the whole batch, for branch protection to require. By default " +
-            "`Model compression`, with the values of the job's matrix behind it.",
+            "`Model compression`, with the values of the job's matrix behind it. A dry run's is " +
+            "`NAME (dry run)`.",
     },
     "job-checks": {
         description: "Which jobs get check runs of their own, at most 100 of them. " +
@@ -61957,6 +61628,384 @@ function truncate(text, maxLength) {
     const last = text.charCodeAt(end - 1);
     const isSplit = last >= 0xd800 && last <= 0xdbff;
     return `${text.slice(0, isSplit ? end - 1 : end)}${ellipsis}`;
+}
+
+
+/***/ }),
+
+/***/ 4211:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  a3: () => (/* binding */ batchCheckName),
+  UM: () => (/* binding */ checkRunRequests),
+  Db: () => (/* binding */ jobCheckRun)
+});
+
+// UNUSED EXPORTS: parseRepository
+
+// EXTERNAL MODULE: ./report/conclude.js
+var conclude = __nccwpck_require__(4422);
+// EXTERNAL MODULE: ./report/markdown.js
+var markdown = __nccwpck_require__(8186);
+// EXTERNAL MODULE: ./report/compose-sections.js
+var compose_sections = __nccwpck_require__(1580);
+// EXTERNAL MODULE: ./report/explain-job.js
+var explain_job = __nccwpck_require__(7650);
+// EXTERNAL MODULE: ./report/model-diff-section.js + 1 modules
+var model_diff_section = __nccwpck_require__(2188);
+// EXTERNAL MODULE: ./contract/text/format-bytes.js
+var format_bytes = __nccwpck_require__(6874);
+// EXTERNAL MODULE: ./contract/text/format-figure.js
+var format_figure = __nccwpck_require__(6113);
+;// CONCATENATED MODULE: ./report/search-section.js
+
+
+
+
+function searchSections({ telemetry: { search } }) {
+    if (search === undefined)
+        return [];
+    const { points, mostSensitive } = search;
+    const accuracy = points.some(({ perplexityRatio }) => perplexityRatio !== undefined)
+        ? ["perplexity / original's", "KL divergence", "predicted"]
+        : ["SQNR", "predicted"];
+    const head = (0,markdown/* tableHead */.PP)(["", "size", ...accuracy, "all weights"]);
+    const front = (0,compose_sections/* foldSection */.D)("The search's results", { head, rows: points.map(pointRow) });
+    if (mostSensitive.length === 0)
+        return [front];
+    const rows = mostSensitive.map(({ name, form, sqnrDb, klDivergence }) => (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(name), form, formatLoss(klDivergence, sqnrDb)]));
+    const isLanguage = mostSensitive.some(({ klDivergence }) => klDivergence !== undefined);
+    const loss = isLanguage ? "KL divergence" : "SQNR of the outputs";
+    const weights = { head: (0,markdown/* tableHead */.PP)(["weight", "only it in", loss]), rows };
+    return [front, (0,compose_sections/* foldSection */.D)("Weights that hurt most", weights)];
+}
+function pointRow(point) {
+    const { bytes, sqnrDb, perplexityRatio, klDivergence, form = "", chosen } = point;
+    const predicted = formatLoss(point.predictedKlDivergence, point.predictedSqnrDb);
+    const accuracy = perplexityRatio === undefined
+        ? [(0,format_figure/* formatDecibels */.Tb)(sqnrDb)]
+        : [perplexityRatio.toFixed(3), formatLoss(klDivergence)];
+    return (0,markdown/* tableRow */.jD)([chosen ? "➡️" : "", (0,format_bytes/* formatBytes */.z)(bytes), ...accuracy, predicted, form]);
+}
+function formatLoss(klDivergence, sqnrDb) {
+    if (klDivergence !== undefined)
+        return `${klDivergence.toFixed(4)} nats`;
+    return sqnrDb === undefined ? "" : (0,format_figure/* formatDecibels */.Tb)(sqnrDb);
+}
+
+// EXTERNAL MODULE: ./report/figures.js
+var figures = __nccwpck_require__(9074);
+// EXTERNAL MODULE: ./contract/jobs/figure-names.js
+var figure_names = __nccwpck_require__(9091);
+// EXTERNAL MODULE: ./contract/jobs/latency.js
+var jobs_latency = __nccwpck_require__(3994);
+;// CONCATENATED MODULE: ./report/measurements.js
+
+
+
+
+
+
+const columns = ["figure", "original", "result", "ratio", "baseline", "change"];
+function measurementTable(job) {
+    const rows = [
+        ...sizeRows(job),
+        ...latencyRows(job),
+        ...accuracyRows(job),
+        ...memoryRows(job),
+        ...weightRows(job),
+    ];
+    return { head: (0,markdown/* tableHead */.PP)(columns), rows: rows.map((cells) => (0,markdown/* tableRow */.jD)(padCells(cells))) };
+}
+function sizeRows({ telemetry: { size }, baseline }) {
+    if (!size)
+        return [];
+    const before = baseline?.size?.resultBytes;
+    const cells = [
+        figure_names/* figureNames */.$.size,
+        (0,format_bytes/* formatBytes */.z)(size.originalBytes),
+        (0,format_bytes/* formatBytes */.z)(size.resultBytes),
+        size.ratio.toFixed(3),
+    ];
+    if (before === undefined)
+        return [cells];
+    const change = (0,format_figure/* formatChange */.eD)(size.resultBytes / before - 1, format_figure/* formatPercent */.l9);
+    return [[...cells, (0,format_bytes/* formatBytes */.z)(before), change ?? ""]];
+}
+function latencyRows(job) {
+    const { latency } = job.telemetry;
+    if (!latency)
+        return [];
+    const percentiles = ["p50Ms", "p95Ms", "p99Ms"].flatMap((figure) => {
+        const [original, result] = [latency.original[figure], latency.result[figure]];
+        if (original === undefined || result === undefined)
+            return [];
+        const name = `latency ${figure.replace("Ms", "")}, ms`;
+        const ratio = figure === "p50Ms" ? (0,jobs_latency/* formatRatio */.B0)(latency) : (0,format_figure/* formatTimes */.mg)(result / original);
+        const cells = [name, original.toFixed(2), result.toFixed(2), ratio];
+        return [figure === "p50Ms" ? [...cells, ...compareMedian(job)] : cells];
+    });
+    return [...percentiles, ...shapeRows(latency)];
+}
+function compareMedian({ telemetry: { latency }, baseline }) {
+    if (!baseline || !latency)
+        return [];
+    const change = (0,figures/* describeLatencyChange */.q3)(latency.baseline);
+    if (!latency.baseline || change === undefined)
+        return [figures/* notTimed */.Zg];
+    return [(latency.result.p50Ms / latency.baseline.ratio).toFixed(2), change];
+}
+function shapeRows({ shapes = [] }) {
+    return shapes.map((shape) => [
+        `latency p50 of ${(0,markdown/* inlineCode */.ti)(shape.inputs)}, ms`,
+        shape.originalP50Ms.toFixed(2),
+        shape.resultP50Ms.toFixed(2),
+        (0,jobs_latency/* formatRatio */.B0)(shape),
+    ]);
+}
+function accuracyRows(job) {
+    const { accuracy } = job.telemetry;
+    if (!accuracy)
+        return [];
+    const worst = [figure_names/* figureNames */.$.accuracy, "", (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb), ""];
+    const before = (0,figures/* comparableAccuracy */.a4)(job);
+    if (before) {
+        const change = (0,format_figure/* formatChange */.eD)(accuracy.sqnrDb - before.sqnrDb, format_figure/* formatDecibels */.Tb);
+        worst.push((0,format_figure/* formatDecibels */.Tb)(before.sqnrDb), change ?? "");
+    }
+    const top1 = accuracy.language === undefined ? figure_names/* figureNames */.$.top1 : figure_names/* figureNames */.$.nextToken;
+    const outputs = accuracy.outputs.flatMap((output) => outputRows(output, top1));
+    return [worst, ...languageRows(accuracy.language), ...outputs];
+}
+function languageRows(language) {
+    if (language === undefined)
+        return [];
+    const { originalPerplexity, resultPerplexity, perplexityRatio, klDivergence } = language;
+    const perplexities = [originalPerplexity, resultPerplexity].map((figure) => figure.toFixed(2));
+    return [
+        [figure_names/* figureNames */.$.perplexity, ...perplexities, perplexityRatio.toFixed(3)],
+        [figure_names/* figureNames */.$.klDivergence, "", klDivergence.toFixed(4)],
+    ];
+}
+function outputRows({ name, sqnrDb, cosine, top1Agreement }, top1) {
+    const output = (0,markdown/* inlineCode */.ti)(name);
+    const rows = [
+        [`${figure_names/* figureNames */.$.accuracy} of ${output}`, "", (0,format_figure/* formatDecibels */.Tb)(sqnrDb)],
+        [`${figure_names/* figureNames */.$.cosine} of ${output}`, "", cosine.toFixed(5)],
+    ];
+    if (top1Agreement !== null) {
+        rows.push([`${top1} of ${output}`, "", (0,format_figure/* formatPercent */.l9)(top1Agreement)]);
+    }
+    return rows;
+}
+function memoryRows({ telemetry: { memory } }) {
+    const peaks = [memory?.originalPeakBytes, memory?.resultPeakBytes];
+    if (peaks.every((bytes) => bytes === undefined))
+        return [];
+    return [
+        [figure_names/* figureNames */.$.memory, ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
+    ];
+}
+function weightRows({ telemetry: { weights } }) {
+    return weights
+        ? [[figure_names/* figureNames */.$.weights, String(weights.total), `${weights.quantized} changed`]]
+        : [];
+}
+function padCells(cells) {
+    return columns.map((_, i) => cells[i] ?? "");
+}
+function measurementNotes({ telemetry, baseline }) {
+    const { device, accuracy, stageSeconds } = telemetry;
+    const notes = [
+        baseline && `Compared with ${(0,markdown/* inlineCode */.ti)(`${baseline.branch} at ${baseline.sha.slice(0, 7)}`)}.`,
+        device && deviceNote(device),
+        accuracy && samplesNote(accuracy),
+        stageSeconds && stagesNote(stageSeconds),
+    ].flatMap((note) => note ?? []);
+    return notes.length === 0 ? [] : [{ head: notes.join(" "), rows: [] }];
+}
+function deviceNote(device) {
+    const { name, threads, executionProvider, runtime } = device;
+    const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
+    return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
+}
+const samplesFrom = {
+    caller: "samples of the caller",
+    generated: "generated samples",
+    builtin: "windows of the built-in text",
+};
+function samplesNote({ level, samples, data }) {
+    if (level === "weights")
+        return "Accuracy of the worst weight.";
+    return `Accuracy on ${samples} ${samplesFrom[data]}.`;
+}
+function stagesNote(stageSeconds) {
+    const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {
+        return `${stage} ${seconds.toFixed(1)}`;
+    });
+    return `Seconds: ${stages.join(", ")}.`;
+}
+
+// EXTERNAL MODULE: ./report/report.js
+var report = __nccwpck_require__(6605);
+// EXTERNAL MODULE: ./contract/jobs/describe-gate.js
+var describe_gate = __nccwpck_require__(871);
+// EXTERNAL MODULE: ./contract/jobs/gate-table.js
+var gate_table = __nccwpck_require__(1820);
+// EXTERNAL MODULE: ./contract/jobs/next-steps.js
+var next_steps = __nccwpck_require__(6669);
+;// CONCATENATED MODULE: ./report/render-job.js
+
+
+
+
+
+
+
+
+
+
+
+
+function renderJobCheck(row, conclusion, output) {
+    const { logUrl: url, changesUrl, job } = row;
+    const maxBytes = markdown/* githubLimits */.Q0.checkFieldBytes;
+    const code = job.error && { head: `Error code: ${(0,markdown/* inlineCode */.ti)(job.error.code)}`, rows: [] };
+    const measurements = [
+        ...(0,model_diff_section/* modelDiffSections */.d)(job),
+        ...(job.status === "Completed" ? [changesLink(changesUrl)] : []),
+        ...searchSections(job),
+        ...figureSections(job),
+        ...measurementNotes(job),
+        ...(code ? [code] : []),
+    ];
+    const text = (0,compose_sections/* composeSections */.z)(measurements, { url, maxBytes: maxBytes / 2 });
+    const tail = renderLogTail(output, { url, maxBytes: maxBytes - (0,markdown/* utf8ByteLength */.iE)(text) - 2 });
+    return {
+        title: (0,markdown/* truncateToBytes */.Ln)(jobCheckTitle(row), markdown/* githubLimits */.Q0.checkTitleBytes),
+        summary: (0,compose_sections/* composeSections */.z)(summarySections(row, conclusion), { url, maxBytes }),
+        text: `${text}\n\n${tail}`,
+    };
+}
+function figureSections(job) {
+    const table = measurementTable(job);
+    return table.rows.length === 0 ? [] : [(0,compose_sections/* foldSection */.D)("All figures", table)];
+}
+function changesLink(url) {
+    return { head: `[What changed in the graph and its weights](${url})`, rows: [] };
+}
+function jobCheckTitle(row) {
+    if ((0,explain_job/* explainShortly */.DR)(row.job) !== "")
+        return (0,explain_job/* explainInTitle */.b8)(row);
+    const { size, accuracy, latency } = row.job.telemetry;
+    const parts = [
+        report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words,
+        size && `${(100 * size.ratio).toFixed(0)} % of the size`,
+        accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
+        latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
+    ];
+    return parts.flatMap((part) => part ?? []).join(", ");
+}
+function summarySections(row, conclusion) {
+    const { gates, telemetry } = row.job;
+    const notes = [summaryHead(row), `[job](${row.url})`, conclude/* mergeNotes */.Qp[conclusion]];
+    const sections = [{ head: notes.filter(Boolean).join(" · "), rows: [] }];
+    const step = (0,next_steps/* nextStep */.sk)(row.job);
+    if (step !== undefined)
+        sections.push({ head: `**Next:** ${step}`, rows: [] });
+    if (gates.length > 0) {
+        sections.push({ head: (0,markdown/* tableHead */.PP)(["", "gate", "result"]), rows: gates.map(gateRow(row.job)) });
+    }
+    const warnings = telemetry.warnings.map(({ message }) => `- ⚠️ ${(0,markdown/* inlineCode */.ti)(message)}`);
+    const [first, ...others] = warnings;
+    if (first !== undefined)
+        sections.push({ head: first, rows: others });
+    return sections;
+}
+function summaryHead(row) {
+    const { mark, words } = report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)];
+    const passed = `${(0,markdown/* inlineCode */.ti)(row.model)} for ${(0,markdown/* inlineCode */.ti)(row.target)} ${words}.`;
+    return `${mark} ${(0,explain_job/* explainInMarkdown */.OB)(row) ?? passed}`;
+}
+function gateRow({ baseline }) {
+    const against = baseline ? (0,markdown/* inlineCode */.ti)(baseline.branch) : undefined;
+    return (gate) => {
+        const words = (0,describe_gate/* describeGate */.l7)(gate, { against, quote: markdown/* inlineCode */.ti });
+        return (0,markdown/* tableRow */.jD)([gateMark(gate), gate_table/* gateTable */.k[gate.gate].title, words]);
+    };
+}
+function gateMark({ passed, level }) {
+    if (passed)
+        return report/* outcomes */.KI.passed.mark;
+    return level === "warn" ? report/* outcomes */.KI.warned.mark : report/* outcomes */.KI.missed.mark;
+}
+const maxLineBytes = 1_000;
+const maxLines = 100;
+function renderLogTail(output, { maxBytes, url }) {
+    const head = `<details>\n<summary>End of the output</summary>\n\n[All of it](${url})`;
+    const foot = "\n\n</details>";
+    const lines = output.slice(-maxLines).map((line) => (0,markdown/* truncateToBytes */.Ln)(line, maxLineBytes));
+    let tail = head + foot;
+    for (let first = lines.length - 1; first >= 0; first--) {
+        const longer = `${head}\n\n${(0,markdown/* codeBlock */.DV)(lines.slice(first))}${foot}`;
+        if ((0,markdown/* utf8ByteLength */.iE)(longer) > maxBytes)
+            break;
+        tail = longer;
+    }
+    return tail;
+}
+
+;// CONCATENATED MODULE: ./github/check-run-requests.js
+
+
+
+
+function checkRunRequests({ output, conclusion, annotations = [], actions = [], }) {
+    return splitAnnotations(annotations).map((chunk, i, { length }) => ({
+        ...checkRunState(i === length - 1 ? conclusion : undefined),
+        output: { ...output, annotations: chunk.map(annotationBody) },
+        actions: [...actions],
+    }));
+}
+function splitAnnotations(annotations) {
+    const chunks = [];
+    for (let i = 0; i === 0 || i < annotations.length; i += markdown/* githubLimits */.Q0.annotations) {
+        chunks.push(annotations.slice(i, i + markdown/* githubLimits */.Q0.annotations));
+    }
+    return chunks;
+}
+function checkRunState(conclusion) {
+    return conclusion === undefined
+        ? { status: "in_progress" }
+        : { status: "completed", conclusion };
+}
+function annotationBody({ place, level, title, message }) {
+    return {
+        path: place.file,
+        start_line: place.line,
+        end_line: place.line,
+        annotation_level: level,
+        title,
+        message,
+    };
+}
+function batchCheckName(checkName, isDryRun) {
+    return isDryRun ? `${checkName} (dry run)` : checkName;
+}
+function jobCheckRun(row, lastLines, { checkName, failOn }) {
+    const { conclusion } = (0,conclude/* conclude */.Ep)({ rows: [row] }, failOn);
+    const ended = conclusion ?? "neutral";
+    return {
+        name: `${checkName}: ${(0,report/* jobTitle */.a9)(row)}`,
+        content: { output: renderJobCheck(row, ended, lastLines), conclusion: ended },
+    };
+}
+function parseRepository(fullName) {
+    const [owner = "", repo = ""] = fullName.split("/");
+    return { owner, repo };
 }
 
 

@@ -59,6 +59,16 @@ export async function planBatch(
   return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
 }
 
+/** Whether the step only plans. What is wrong in the batch file is left to `planBatch`. */
+export async function isDryRun(inputs: Inputs, workspace: string): Promise<boolean> {
+  const batchFile = inputs["batch-file"];
+  if (inputs["dry-run"] || batchFile === undefined) return inputs["dry-run"];
+  return readBatchFile(batchFile, workspace).then(
+    ({ fields }) => fields.dryRun === true,
+    () => false,
+  );
+}
+
 function parseRequest(request: unknown): BatchRequest {
   const { data, problems } = parseInput(batchRequest, request);
   if (problems === undefined) return data;

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
+import { batchCheckName } from "../github/check-run-requests.ts";
 import { conclude, type Verdict } from "../report/conclude.ts";
 import type { Report } from "../report/report.ts";
 import { CheckRunReporter, createCheckRunWriter } from "./check-run-reporter.ts";
@@ -8,6 +9,7 @@ import { compress, type CompressionResult, setOutputs } from "./compress.ts";
 import { connectGitHub, type GitHub } from "./connect-github.ts";
 import { downloadArtifacts } from "./download-artifacts.ts";
 import { logResults } from "./follow-jobs.ts";
+import { isDryRun } from "./plan-batch.ts";
 import { readInputs } from "./read-inputs.ts";
 import { reportUntrusted, writeAnnotations, writeComment, writeReport } from "./write-report.ts";
 import { resolveCredentials } from "./service-client.ts";
@@ -26,7 +28,7 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
   const identity = stepIdentity(run, inputs);
   const token = inputs["github-token"];
   const github = token === undefined ? undefined : connectGitHub(token, run, dispatcher);
-  const reporter = github && createCheckRunReporter(github, { inputs, run, identity });
+  const reporter = github && (await createCheckRunReporter(github, { inputs, run, identity }));
   const step = { ...stepProcess, inputs, run, identity, github, reporter };
   if (credentials === undefined) {
     await reportUntrusted(step);
@@ -40,14 +42,14 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
   await (signal.aborted ? Promise.race([published, delay(cancelGraceMs)]) : published);
 }
 
-function createCheckRunReporter(
+async function createCheckRunReporter(
   github: GitHub,
   { inputs, run, identity }: Pick<Step, "inputs" | "run" | "identity">,
-): CheckRunReporter {
+): Promise<CheckRunReporter> {
   return new CheckRunReporter({
     checks: createCheckRunWriter(github, run),
     check: {
-      name: identity.checkName,
+      name: batchCheckName(identity.checkName, await isDryRun(inputs, run.workspace)),
       externalId: digest(identity.labels),
       detailsUrl: run.url,
     },

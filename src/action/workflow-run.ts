@@ -71,7 +71,7 @@ function findUntrustedOrigin(
 
 /** Identifies the step, and its leg of a matrix. */
 export interface StepIdentity {
-  /** Name of the check run of the whole batch. */
+  /** Name of the check run of the whole batch, where it is no dry run. */
   readonly checkName: string;
   /** Label of the jobs of all runs of the step. */
   readonly stepLabel: Readonly<Record<string, string>>;

@@ -7,6 +7,7 @@ import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal } from "../contract/jobs/status.ts";
 import { batchAddress } from "../contract/page-addresses.ts";
 import {
+  batchCheckName,
   type CheckRunAction,
   type CheckRunContent,
   jobCheckRun,
@@ -250,12 +251,8 @@ function jobRow(job: Job, publicUrl: string): ReportRow {
   };
 }
 
-/**
- * The name of a report's check run. A plan proves nothing, so that it has another name than the
- * check that branch protection may require.
- */
 function reportCheckName({ settings, request }: ReportRecord): string {
-  return request.dryRun ? `${settings.checkName} (dry run)` : settings.checkName;
+  return batchCheckName(settings.checkName, request.dryRun);
 }
 
 /**

@@ -66,6 +66,14 @@ function annotationBody({ place, level, title, message }: Annotation) {
   };
 }
 
+/**
+ * The name of a batch's check run. A plan proves nothing, so that it has another name than the
+ * check that branch protection may require.
+ */
+export function batchCheckName(checkName: string, isDryRun: boolean): string {
+  return isDryRun ? `${checkName} (dry run)` : checkName;
+}
+
 interface JobCheckOptions {
   /** Name of the check run of the whole batch. */
   readonly checkName: string;

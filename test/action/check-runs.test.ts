@@ -177,24 +177,21 @@ test("beyond twelve jobs only those that failed have check runs of their own", a
   assert.deepEqual(
     gitHub.checkRuns().map(({ name, conclusion }) => [name, conclusion]),
     [
-      ["Model compression", "failure"],
-      ["Model compression: broken for cpu", "failure"],
+      ["Model compression (dry run)", "failure"],
+      ["Model compression (dry run): broken for cpu", "failure"],
     ],
   );
 });
 
-test("each leg of a matrix has a check run of its own name", async (t) => {
-  const { gitHub, run } = await prepareStep(t);
-  await run({ matrix: '{"target": "cpu", "bits": 8}', "dry-run": "true", "job-checks": "none" });
-  await run({
-    matrix: '{"target": "cpu", "bits": 4}',
-    "dry-run": "true",
-    "job-checks": "none",
-    "check-name": "four",
-  });
+test("each leg of a matrix has a check run of its own name, and a dry run another", async (t) => {
+  const { gitHub, runner, run } = await prepareStep(t);
+  await writeFile(path.join(runner.workspace, "plan.yaml"), "dryRun: true\n");
+  const plan = { "batch-file": "plan.yaml", "job-checks": "none" };
+  await run({ ...plan, matrix: '{"target": "cpu", "bits": 8}' });
+  await run({ ...plan, matrix: '{"target": "cpu", "bits": 4}', "check-name": "four" });
   assert.deepEqual(
     gitHub.checkRuns().map(({ name }) => name),
-    ["Model compression (cpu, 8)", "four"],
+    ["Model compression (cpu, 8) (dry run)", "four (dry run)"],
   );
 });
 

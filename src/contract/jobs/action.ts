@@ -102,7 +102,8 @@ export const actionInputs = {
   "check-name": {
     description:
       "Name of the check run of the whole batch, for branch protection to require. By default " +
-      "`Model compression`, with the values of the job's matrix behind it.",
+      "`Model compression`, with the values of the job's matrix behind it. A dry run's is " +
+      "`NAME (dry run)`.",
   },
   "job-checks": {
     description:
