@@ -1,6 +1,6 @@
 import { clone, create, toBinary } from "@bufbuild/protobuf";
 import { ServiceError } from "../../contract/errors.ts";
-import { calledFunctionId, functionId } from "./node-attributes.ts";
+import { calledFunctionId, functionId, oneDomain } from "./node-attributes.ts";
 import { nestedGraphs, nodeSubgraphs } from "./model-traversal.ts";
 import { AttributeProtoSchema, FunctionProtoSchema, NodeProtoSchema } from "./onnx_pb.js";
 import type {
@@ -24,8 +24,8 @@ interface Inlining {
   readonly names: UniqueNames;
   /** Sizes of the functions that have been called. */
   readonly sizes: Map<FunctionProto, FunctionSize>;
-  /** Domains of the operator sets that the model imports. */
-  readonly domains: Set<string>;
+  /** Versions of the operator sets that the model imports by now, by their domains. */
+  readonly imports: Map<string, bigint>;
   nodes: number;
   addedBytes: number;
 }
@@ -39,22 +39,17 @@ interface FunctionSize {
 /**
  * Replaces each call of a model-local function by the function's nodes, so that weights are next to
  * the operators that use them. A function that imports another version of an operator set than the
- * model stays.
+ * model, or than a function that went before it, stays.
  * @throws ServiceError model_invalid where functions call each other in a circle, model_unsupported
  * where they expand to too many nodes
  */
 export function inlineFunctions(model: ModelProto): void {
   if (model.functions.length === 0 || model.graph === undefined) return;
-  const imports = new Map(model.opsetImport.map(({ domain, version }) => [domain, version]));
-  const functions = new Map(
-    model.functions
-      .filter((body) => hasMatchingOpsets(body, imports))
-      .map((body) => [functionId(body), body]),
-  );
+  const imports = new Map(model.opsetImport.map((entry) => [oneDomain(entry), entry.version]));
+  const functions = new Map(model.functions.map((body) => [functionId(body), body]));
   const names = UniqueNames.forModel(model);
   const sizes = new Map<FunctionProto, FunctionSize>();
-  const domains = new Set(imports.keys());
-  const inlining = { model, functions, names, sizes, domains, nodes: 0, addedBytes: 0 };
+  const inlining = { model, functions, names, sizes, imports, nodes: 0, addedBytes: 0 };
   inlineGraph(model.graph, inlining, 0);
   const graphs = [model.graph, ...nestedGraphs(model.graph.node)];
   const called = new Set(graphs.flatMap(({ node }) => node.map(calledFunctionId)));
@@ -62,11 +57,10 @@ export function inlineFunctions(model: ModelProto): void {
   if (!isNeeded) model.functions = [];
 }
 
-function hasMatchingOpsets(
-  { opsetImport }: FunctionProto,
-  imports: ReadonlyMap<string, bigint>,
-): boolean {
-  return opsetImport.every(({ domain, version }) => (imports.get(domain) ?? version) === version);
+function hasMatchingOpsets({ opsetImport }: FunctionProto, { imports }: Inlining): boolean {
+  return opsetImport.every((entry) => {
+    return (imports.get(oneDomain(entry)) ?? entry.version) === entry.version;
+  });
 }
 
 function inlineGraph(graph: GraphProto, inlining: Inlining, depth: number): void {
@@ -77,7 +71,7 @@ function inlineNode(node: NodeProto, inlining: Inlining, depth: number): NodePro
   checkLimits(inlining, depth);
   for (const inner of nodeSubgraphs(node)) inlineGraph(inner, inlining, depth);
   const body = inlining.functions.get(calledFunctionId(node));
-  if (body === undefined) return [node];
+  if (body === undefined || !hasMatchingOpsets(body, inlining)) return [node];
   chargeCall(node, body, inlining);
   return expandCall(node, body, inlining).flatMap((inner) =>
     inlineNode(inner, inlining, depth + 1),
@@ -118,10 +112,11 @@ function measureFunction(body: FunctionProto): FunctionSize {
 }
 
 /** Imports the operator sets that only the function imports. */
-function importOpsets({ model, domains }: Inlining, body: FunctionProto): void {
+function importOpsets({ model, imports }: Inlining, body: FunctionProto): void {
   for (const entry of body.opsetImport) {
-    if (!domains.has(entry.domain)) model.opsetImport.push(entry);
-    domains.add(entry.domain);
+    const domain = oneDomain(entry);
+    if (!imports.has(domain)) model.opsetImport.push(entry);
+    imports.set(domain, entry.version);
   }
 }
 

@@ -57,7 +57,7 @@ interface FunctionName {
 
 /** Identifies a model-local function, and the function that a node may call. */
 export function functionId({ domain, name, overload }: FunctionName): string {
-  return [isStandardDomain({ domain }) ? "" : domain, name, overload].join("\0");
+  return [oneDomain({ domain }), name, overload].join("\0");
 }
 
 /** The id that the function has that a node calls, if it calls one. */
@@ -68,6 +68,11 @@ export function calledFunctionId(node: Omit<FunctionName, "name"> & { opType: st
 /** Whether a node, function or import is in the domain of the standard operators. */
 export function isStandardDomain({ domain }: { readonly domain: string }): boolean {
   return domain === "" || domain === "ai.onnx";
+}
+
+/** A domain by one name: that of the standard operators has two. */
+export function oneDomain({ domain }: { readonly domain: string }): string {
+  return isStandardDomain({ domain }) ? "" : domain;
 }
 
 /** Version of the standard operator set that a model or function imports. */
