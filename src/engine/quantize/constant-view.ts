@@ -36,8 +36,15 @@ interface ViewStep {
   readonly input: number;
   /** Output of the node that is asked for. */
   readonly output: number;
-  /** Integers of a constant input, or of the attribute that older versions have instead. */
-  readonly findIntegers: (input: number, attribute: string) => readonly number[] | undefined;
+  /**
+   * Integers of a constant input, or of the attribute that older versions have instead, or what stands
+   * for both where there is neither; undefined where they are computed.
+   */
+  readonly findIntegers: (
+    input: number,
+    attribute: string,
+    absent?: readonly number[],
+  ) => readonly number[] | undefined;
 }
 
 type ViewRule = (axes: readonly ViewAxis[], step: ViewStep) => readonly ViewAxis[] | undefined;
@@ -87,8 +94,10 @@ const rules: Readonly<Record<string, ViewRule>> = {
     );
   },
   Squeeze: (axes, { findIntegers }) => {
-    const given = findIntegers(1, "axes")?.map((axis) => (axis < 0 ? axis + axes.length : axis));
-    const removed = new Set(given ?? axes.flatMap(({ size }, axis) => (size === 1 ? [axis] : [])));
+    const ones = axes.flatMap(({ size }, axis) => (size === 1 ? [axis] : []));
+    const given = findIntegers(1, "axes", ones);
+    if (given === undefined) return undefined;
+    const removed = new Set(given.map((axis) => (axis < 0 ? axis + axes.length : axis)));
     return axes.filter((_, axis) => !removed.has(axis));
   },
   Reshape: (axes, { node, findIntegers }) => {
@@ -107,10 +116,11 @@ const rules: Readonly<Record<string, ViewRule>> = {
   },
   Slice: (axes, { findIntegers }) => {
     const [starts, ends] = [findIntegers(1, "starts"), findIntegers(2, "ends")];
-    const steps = findIntegers(4, "steps") ?? [];
     if (starts === undefined || ends === undefined) return undefined;
-    if (steps.some((step) => step !== 1)) return undefined;
-    const sliced = findIntegers(3, "axes") ?? [...starts.keys()];
+    const steps = findIntegers(4, "steps", []);
+    if (steps?.every((step) => step === 1) !== true) return undefined;
+    const sliced = findIntegers(3, "axes", [...starts.keys()]);
+    if (sliced === undefined) return undefined;
     const result = [...axes];
     for (const [index, given] of sliced.entries()) {
       const axis = given < 0 ? given + axes.length : given;
@@ -127,7 +137,12 @@ const rules: Readonly<Record<string, ViewRule>> = {
     const axis = given < 0 ? given + axes.length : given;
     const size = axes[axis]?.size ?? 0;
     const even = Math.ceil(size / node.output.length);
-    const sizes = findIntegers(1, "split") ?? node.output.map(() => even);
+    const sizes = findIntegers(
+      1,
+      "split",
+      node.output.map(() => even),
+    );
+    if (sizes === undefined) return undefined;
     const start = sizes.slice(0, output).reduce((sum, part) => sum + part, 0);
     const range = sliceAxis(axes[axis], start, Math.min(size, start + (sizes[output] ?? 0)));
     return range === undefined ? undefined : axes.with(axis, range);

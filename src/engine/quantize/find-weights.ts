@@ -118,9 +118,9 @@ class WeightFinder {
     view: ConstantView,
   ): [GraphValue, ConstantView][] | undefined {
     if (view.nodes.length >= maxViewNodes || this.#consumers > maxConsumers) return undefined;
-    const findIntegers = (position: number, attribute: string) => {
+    const findIntegers = (position: number, attribute: string, absent?: readonly number[]) => {
       const name = node.input[position] ?? "";
-      if (name === "") return findAttribute(node, attribute)?.ints.map(Number);
+      if (name === "") return findAttribute(node, attribute)?.ints.map(Number) ?? absent;
       return this.#readIntegers(this.#index.find(scope, name));
     };
     const views = node.output.flatMap((name, output): [GraphValue, ConstantView][] => {

@@ -130,6 +130,36 @@ test(
   },
 );
 
+test("a weight that is split at computed places is restored", { skip: pythonMissing }, async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "split.onnx");
+  const sizes = { name: "sizes", dims: [2n], dataType: TensorProto_DataType.INT32 };
+  const { INT64 } = TensorProto_DataType;
+  await writeTinyModel(path, {
+    ...io,
+    initializer: [
+      floatInitializer("w", [32, 32], (index) => Math.sin(index * index)),
+      { ...sizes, int32Data: [24, 8] },
+    ],
+    node: [
+      node("Cast", ["sizes"], ["places"], [integerAttribute("to", INT64)]),
+      node("Split", ["w", "places"], ["left", "right"], [integerAttribute("axis", 1)]),
+      node("MatMul", ["x", "left"], ["a"]),
+      node("MatMul", ["x", "right"], ["b"]),
+      node("Concat", ["b", "a"], ["y"], [integerAttribute("axis", 1)]),
+    ],
+  });
+  const report = await compress(path, folder.path, {
+    scheme: "int8-weight",
+    granularity: "block",
+    operators: "contrib",
+    fallback: "int8-weight",
+  });
+  assert.notEqual(weightNamed(report, "w").form, null);
+  const { sqnrDb } = await compareResult(path, folder.path);
+  assert.ok(sqnrDb > 35, `${sqnrDb} dB`);
+});
+
 test(
   "the LSTM and Conv weights of a voice model are all quantized",
   { skip: pythonMissing },
