@@ -14,7 +14,7 @@ import { quoteName } from "../contract/text/quote-name.ts";
 import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import { openOriginal } from "./language/open-original.ts";
-import { type CompressionPlan, normalizeGraph } from "./plan-compression.ts";
+import { type CompressionPlan, normalizeGraph, raiseModel } from "./plan-compression.ts";
 import {
   findWeights,
   type Weight,
@@ -59,7 +59,7 @@ export async function calibrateModel(
   const model = await openOriginal(modelPath, Number.MAX_SAFE_INTEGER);
   const { recipe } = options;
   normalizeGraph(model, recipe);
-  const weights = findWeights(model);
+  const weights = raiseModel(model, findWeights(model), plan.opset);
   const groups = groupByInputs(plan.tasks, weights, model.proto.graph);
   // What a search measures of each weight by itself has to hold for the recipe that it finds.
   const isFollowed = recipe.auto === undefined && recipe.overrides === undefined;

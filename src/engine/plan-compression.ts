@@ -13,7 +13,7 @@ import { minimumIrVersion, raiseOpset } from "./opset/raise-opset.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openOriginal } from "./language/open-original.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
-import { findWeights } from "./quantize/find-weights.ts";
+import { findWeights, type Weight } from "./quantize/find-weights.ts";
 import { fuseOperators } from "./quantize/fuse-operators.ts";
 import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
@@ -45,6 +45,8 @@ export interface PlanOptions {
 export interface CompressionPlan {
   readonly scheme: Recipe["scheme"];
   readonly model: OnnxModel;
+  /** The standard operator set that the model was raised to, unless it had a newer one. */
+  readonly opset: number;
   readonly weights: readonly WeightPlan[];
   /** Inputs with default values that are constants in the result, since what changed has them. */
   readonly fixedInputs: readonly string[];
@@ -75,12 +77,15 @@ export async function planCompression(
   requireSupportedRecipe(recipe, target);
   const model = await openOriginal(modelPath, maxModelBytes);
   normalizeGraph(model, recipe);
-  const rewrite = new GraphRewrite(model, revision.ranges);
   const weights = findWeights(model);
   const graph = describeGraph(requireGraph(model.proto), weights);
-  const plan = chooseFormats({ model, weights, recipe, target }, revision);
-  checkAnyFormat(plan.weights, recipe);
-  raiseVersions(model.proto, plan.opset);
+  const choose = (of: readonly Weight[]) =>
+    chooseFormats({ model, weights: of, recipe, target }, revision);
+  const chosen = choose(weights);
+  checkAnyFormat(chosen.weights, recipe);
+  const raised = raiseModel(model, weights, chosen.opset);
+  const plan = raised === weights ? chosen : choose(raised);
+  const rewrite = new GraphRewrite(model, revision.ranges);
   writeFormats(rewrite, plan);
   const fixedInputs = rewrite.apply();
   const isStatic = recipe.scheme === "int8-static" && revision.ranges.size > 0;
@@ -95,6 +100,7 @@ export async function planCompression(
   return {
     scheme: recipe.scheme,
     model,
+    opset: chosen.opset,
     weights: plan.weights,
     fixedInputs,
     unmatchedPatterns: listUnmatchedPatterns(recipe, weights),
@@ -115,6 +121,22 @@ function requireGraph({ graph }: ModelProto): GraphProto {
 
 function maxShardBytes({ kind, recipe }: PlanOptions): number {
   return kind === "compress" ? recipe.sharding.maxShardBytes : Number.MAX_SAFE_INTEGER;
+}
+
+/**
+ * Raises the operator set of a model with its weights, whose positions stay: constants that come with
+ * the newer operators are no weights.
+ * @returns the weights as the nodes of the newer operators have them
+ */
+export function raiseModel(
+  model: OnnxModel,
+  weights: readonly Weight[],
+  opset: number,
+): readonly Weight[] {
+  const { proto } = model;
+  const isRaised = (standardOpset(proto.opsetImport) ?? 1) < opset;
+  raiseVersions(proto, opset);
+  return isRaised ? findWeights(model, new Set(weights.map(({ name }) => name))) : weights;
 }
 
 /** Raises the operator set and, where it is too low for that, the IR version. */

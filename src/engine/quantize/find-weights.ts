@@ -43,10 +43,13 @@ const maxConsumers = 1_000_000;
 /** Most integers of a constant that says how elements move. */
 const maxIntegers = 64;
 
-/** Finds every weight of a model, in subgraphs and functions too, with every node that uses it. */
-export function findWeights(model: OnnxModel): Weight[] {
+/**
+ * Finds every weight of a model, in subgraphs and functions too, with every node that uses it.
+ * @param among names that weights have where not every constant is to be one
+ */
+export function findWeights(model: OnnxModel, among?: ReadonlySet<string>): Weight[] {
   const finder = new WeightFinder(model);
-  return finder.find();
+  return finder.find(among);
 }
 
 class WeightFinder {
@@ -59,9 +62,10 @@ class WeightFinder {
     this.#index = new GraphIndex(model.proto);
   }
 
-  find(): Weight[] {
+  find(among?: ReadonlySet<string>): Weight[] {
     const weights: Weight[] = [];
     for (const value of this.#index.values) {
+      if (among?.has(value.name) === false) continue;
       const tensor = value.constant ?? describeSparse(value);
       if (tensor === undefined || !floatTypes.has(tensor.dataType)) continue;
       weights.push(this.#describeWeight(value, tensor, weights.length));

@@ -7,13 +7,16 @@ import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import type { Target } from "../../../src/contract/jobs/target.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
-import { TensorProto_DataType as DataType } from "../../../src/engine/onnx/onnx_pb.js";
+import {
+  AttributeProto_AttributeType as Attribute,
+  TensorProto_DataType as DataType,
+} from "../../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { valgrindMissing } from "../../support/cluster/cluster-missing.ts";
 import { pythonInterpreter, pythonMissing } from "../../support/python.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
 import { fixedCandidates, measureSqnrDb } from "./candidates.ts";
-import { contribTarget, makeFolder, weightNamed } from "./compress.ts";
+import { compress, contribTarget, makeFolder, weightNamed } from "./compress.ts";
 
 interface Product {
   readonly recipe?: PartialRecipe;
@@ -90,6 +93,28 @@ test("uint8 weights of products that are slower are restored at load", async (t)
     assert.match(form ?? "", /^uint8 .*restored at load$/);
     assert.ok(sqnrDb > 40, `${sqnrDb} dB`);
   }
+});
+
+test("a weight that opset 9 slices by attributes is taken in integers", async (t) => {
+  const folder = await makeFolder();
+  t.after(() => folder[Symbol.asyncDispose]());
+  const original = join(folder.path, "original.onnx");
+  const list = (name: string, number: bigint) => ({ name, type: Attribute.INTS, ints: [number] });
+  const half = [list("starts", 32n), list("ends", 64n), list("axes", 1n)];
+  await writeTinyModel(
+    original,
+    {
+      input: [tensorInfo("x", [4, 64])],
+      output: [tensorInfo("y", [4, 32])],
+      initializer: [floatInitializer("w", [64, 64], (index) => Math.sin(index * index))],
+      node: [node("Slice", ["w"], ["half"], half), node("MatMul", ["x", "half"], ["y"])],
+    },
+    { opset: 9 },
+  );
+  const report = await compress(original, folder.path, { scheme: "int8-dynamic" });
+  assert.match(weightNamed(report, "w").form ?? "", /inputs in uint8$/);
+  const sqnrDb = await measureSqnrDb(original, join(folder.path, "model.onnx"));
+  assert.ok(sqnrDb > 30, `${sqnrDb} dB`);
 });
 
 const skip = pythonMissing || valgrindMissing;

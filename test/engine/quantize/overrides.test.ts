@@ -7,6 +7,9 @@ import { findTarget, resolveRecipe } from "../../../src/contract/jobs/resolve-re
 import { builtinTargets } from "../../../src/contract/jobs/target.ts";
 import { predictCompression } from "../../../src/engine/compress-model.ts";
 import { writeLayeredModel } from "../../support/layered-model.ts";
+import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
+import { measureSqnrDb } from "./candidates.ts";
+import { compress, makeFolder, weightNamed } from "./compress.ts";
 
 test("overrides say the granularity of weights, and which stay as they are", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "overrides-"));
@@ -43,4 +46,34 @@ test("overrides say the granularity of weights, and which stay as they are", asy
       ],
     ],
   );
+});
+
+test("an override that raises the opset leaves the others in half precision", async () => {
+  await using folder = await makeFolder();
+  const model = join(folder.path, "original.onnx");
+  const content = (index: number) => Math.sin(index * index);
+  await writeTinyModel(
+    model,
+    {
+      input: [tensorInfo("x", [4, 64])],
+      output: [tensorInfo("y", [4, 32])],
+      initializer: [
+        floatInitializer("first", [64, 64], content),
+        floatInitializer("second", [64, 32], content),
+      ],
+      node: [
+        node("MatMul", ["x", "first"], ["a"]),
+        node("Softmax", ["a"], ["b"]),
+        node("Add", ["a", "b"], ["c"]),
+        node("MatMul", ["c", "second"], ["y"]),
+      ],
+    },
+    { opset: 12 },
+  );
+  const second = { match: "second", scheme: "int8-weight", granularity: "block" } as const;
+  const report = await compress(model, folder.path, { scheme: "fp16", overrides: [second] });
+  assert.equal(weightNamed(report, "first").form, "float16");
+  assert.match(weightNamed(report, "second").form ?? "", /^int8 with a scale for each 32/);
+  const sqnrDb = await measureSqnrDb(model, join(folder.path, "model.onnx"));
+  assert.ok(sqnrDb > 35, `${sqnrDb} dB`);
 });
