@@ -206,6 +206,40 @@ test("int8-static rounds what a Clip of an old opset gives", { skip: pythonMissi
   assert.ok(sqnrDb > 25, `${sqnrDb} dB`);
 });
 
+test("weights of functions that stay are not quantized by ranges", async () => {
+  await using folder = await makeFolder();
+  const { data } = await writeModels(folder.path);
+  const model = join(folder.path, "function.onnx");
+  const t = floatInitializer("w", [14, 32], normal);
+  const inner = {
+    domain: "local",
+    name: "Inner",
+    input: ["a"],
+    output: ["b"],
+    opsetImport: [{ domain: "", version: 18n }],
+    node: [
+      node("Constant", [], ["w"], [{ name: "value", type: AttributeType.TENSOR, t }]),
+      node("MatMul", ["a", "w"], ["b"]),
+    ],
+  };
+  await writeTinyModel(
+    model,
+    {
+      node: [
+        node("Conv", ["x", "kernel"], ["c"]),
+        { ...node("Inner", ["c"], ["y"]), domain: "local" },
+      ],
+      input: [tensorInfo("x", shape)],
+      output: [tensorInfo("y", [1, 8, 14, 32])],
+      initializer: [floatInitializer("kernel", [8, 4, 3, 3], normal)],
+    },
+    { functions: [inner], domains: ["local"] },
+  );
+  const report = await compressStatic({ model, data }, folder.path, { calibration });
+  assert.match(weightNamed(report, "kernel").form ?? "", /by calibration/v);
+  assert.equal(weightNamed(report, "w").reason, "is used in a function");
+});
+
 test("values that stand for infinity are never quantized", async () => {
   await using folder = await makeFolder();
   const { report } = await compress(folder.path, { calibration }, { scale: 1e30 });

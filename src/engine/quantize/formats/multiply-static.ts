@@ -26,6 +26,7 @@ export function findStaticObstacle(
     return new Obstacle("is not float32, the only type of statically quantized inputs");
   }
   if (scope.outer !== undefined) return new Obstacle("is used in a subgraph");
+  if (scope.body.$typeName !== "onnx.GraphProto") return new Obstacle("is used in a function");
   if (batchAxes > 0) return new Obstacle("is a batch of matrices");
   const mover = view.nodes.find((each) => each.node.opType !== "Identity");
   if (mover !== undefined) {
