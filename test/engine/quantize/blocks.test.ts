@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
-import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
+import { TensorProto_DataType as DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { pythonMissing } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
 import type { RealModelName } from "../../support/real-models.ts";
@@ -104,7 +104,7 @@ test(
       await using folder = await makeFolder();
       const path = join(folder.path, "ragged.onnx");
       await writeTinyModel(path, {
-        input: [tensorInfo("ids", ["n"], TensorProto_DataType.INT64)],
+        input: [tensorInfo("ids", ["n"], DataType.INT64)],
         output: [tensorInfo("y", ["n", 24])],
         initializer: [
           floatInitializer("table", [1000, 42], (index) => Math.sin(index)),
@@ -161,6 +161,24 @@ test(
     }
   },
 );
+
+test("a weight in blocks keeps its axes of size 1", { skip: pythonMissing }, async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "squeezed.onnx");
+  await writeTinyModel(path, {
+    input: [tensorInfo("x", ["n", 100])],
+    output: [tensorInfo("y", ["n", 64])],
+    initializer: [
+      floatInitializer("w", [1, 100, 64], (index) => Math.cos(index * index)),
+      { name: "axes", dims: [1n], dataType: DataType.INT64, int64Data: [0n] },
+    ],
+    node: [node("Squeeze", ["w", "axes"], ["m"]), node("MatMul", ["x", "m"], ["y"])],
+  });
+  const report = await compress(path, folder.path, { scheme: "int4-weight" });
+  assert.match(weightNamed(report, "w").form ?? "", /^int4 with a scale for each 32 inputs/);
+  const { sqnrDb } = await compareResult(path, folder.path);
+  assert.ok(sqnrDb > 14, `${sqnrDb} dB`);
+});
 
 test("recipes that no format can hold are refused", async () => {
   await using folder = await makeFolder();

@@ -27,11 +27,13 @@ export function restoreWeight(
 function addDequantizeLinear(stored: StoredWeight, storage: QuantizedStorage): void {
   const { quantizedValues, scales, zeroPoints = writeZeros(stored, storage) } = stored;
   const input = [quantizedValues, scales, ...(zeroPoints === undefined ? [] : [zeroPoints])];
-  stored.addLastNode({
-    opType: "DequantizeLinear",
-    input,
-    attribute: intAttributes(dequantizeAttributes(storage)),
-  });
+  const attribute = intAttributes(dequantizeAttributes(storage));
+  const node = { opType: "DequantizeLinear", input, attribute };
+  const dims = weightDims(stored.weight);
+  if (storage.kind === "affine" || dims.length === 2) return stored.addLastNode(node);
+  // Blocks are stored of a matrix, without the weight's axes of size 1.
+  const matrix = stored.addNode("matrix", node);
+  stored.addLastNode({ opType: "Reshape", input: [matrix, stored.integers(dims)] });
 }
 
 /** The zero points of a symmetric weight, for a runtime that looks for them. */
