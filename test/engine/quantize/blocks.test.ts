@@ -3,7 +3,11 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
-import { TensorProto_DataType as DataType } from "../../../src/engine/onnx/onnx_pb.js";
+import {
+  AttributeProto_AttributeType,
+  TensorProto_DataType as DataType,
+} from "../../../src/engine/onnx/onnx_pb.js";
+import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { pythonMissing } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
 import type { RealModelName } from "../../support/real-models.ts";
@@ -178,6 +182,30 @@ test("a weight in blocks keeps its axes of size 1", { skip: pythonMissing }, asy
   assert.match(weightNamed(report, "w").form ?? "", /^int4 with a scale for each 32 inputs/);
   const { sqnrDb } = await compareResult(path, folder.path);
   assert.ok(sqnrDb > 14, `${sqnrDb} dB`);
+});
+
+test("the factors of a Gemm have the type of its weight", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "bfloat16.onnx");
+  const alpha = { name: "alpha", type: AttributeProto_AttributeType.FLOAT, f: 0.5 };
+  await writeTinyModel(path, {
+    input: [tensorInfo("x", ["n", 64], DataType.BFLOAT16)],
+    output: [tensorInfo("y", ["n", 64], DataType.BFLOAT16)],
+    initializer: [
+      {
+        name: "w",
+        dims: [64n, 64n],
+        dataType: DataType.BFLOAT16,
+        rawData: new Uint8Array(64 * 64 * 2).fill(0x3f),
+      },
+    ],
+    node: [node("Gemm", ["x", "w"], ["y"], [alpha])],
+  });
+  await compress(path, folder.path, { scheme: "int4-weight", operators: "contrib" });
+  const { proto } = await openModel(join(folder.path, "model.onnx"), 2 ** 20);
+  const factor = proto.graph?.initializer.find(({ name }) => name === "y_alpha");
+  assert.equal(factor?.dataType, DataType.BFLOAT16);
+  assert.deepEqual([...factor.rawData], [0x00, 0x3f]);
 });
 
 test("recipes that no format can hold are refused", async () => {

@@ -1,10 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { at } from "../../onnx/at.ts";
+import { elementTypeName } from "../../onnx/element-type.ts";
 import { findAttribute } from "../../onnx/node-attributes.ts";
-import { TensorProtoSchema } from "../../onnx/onnx_pb.js";
+import { TensorProto_DataType as DataType, TensorProtoSchema } from "../../onnx/onnx_pb.js";
 import { isAttributeSet } from "../channel-axis.ts";
 import type { ValueUse } from "../graph-index.ts";
 import type { GraphRewrite, NodeDescription } from "../graph-rewrite.ts";
+import { float32ToBfloat16 } from "../kernels/convert-bfloat16.ts";
 
 interface ProductReplacement {
   readonly use: ValueUse;
@@ -51,6 +53,14 @@ function addGemmSteps(
 }
 
 function scalarTensor(name: string, dataType: number, number: number) {
-  const content = dataType === 1 ? Float32Array.of(number) : Float16Array.of(number);
-  return create(TensorProtoSchema, { name, dataType, rawData: new Uint8Array(content.buffer) });
+  const { buffer } = encodeNumber(dataType, number);
+  return create(TensorProtoSchema, { name, dataType, rawData: new Uint8Array(buffer) });
+}
+
+function encodeNumber(dataType: number, number: number) {
+  const single = Float32Array.of(number);
+  if (dataType === DataType.FLOAT) return single;
+  if (dataType === DataType.FLOAT16) return Float16Array.from(single);
+  if (dataType === DataType.BFLOAT16) return float32ToBfloat16(single);
+  throw new TypeError(`A product is planned in ${elementTypeName(dataType)}`);
 }
