@@ -208,6 +208,35 @@ test("the factors of a Gemm have the type of its weight", async () => {
   assert.deepEqual([...factor.rawData], [0x00, 0x3f]);
 });
 
+test("no operator of ONNX Runtime's takes blocks in float64", { skip: pythonMissing }, async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "double.onnx");
+  const to = (type: number) => [integerAttribute("to", type)];
+  await writeTinyModel(path, {
+    input: [tensorInfo("ids", ["n"], DataType.INT64)],
+    output: [tensorInfo("y", ["n", 32])],
+    initializer: [
+      floatInitializer("table", [1000, 64], (index) => Math.sin(index)),
+      floatInitializer("w", [64, 32], (index) => Math.cos(index * index)),
+    ],
+    node: [
+      node("Cast", ["table"], ["wideTable"], to(DataType.DOUBLE)),
+      node("Gather", ["wideTable", "ids"], ["rows"]),
+      node("Cast", ["w"], ["wide"], to(DataType.DOUBLE)),
+      node("MatMul", ["rows", "wide"], ["product"]),
+      node("Cast", ["product"], ["y"], to(DataType.FLOAT)),
+    ],
+  });
+  const report = await compress(path, folder.path, { scheme: "int4-weight", operators: "contrib" });
+  for (const name of ["table", "w"]) assert.match(weightNamed(report, name).form ?? "", /^int4/);
+  const { operators, sqnrDb } = await compareResult(path, folder.path);
+  assert.deepEqual(
+    [operators["GatherBlockQuantized"], operators["MatMulNBits"]],
+    [undefined, undefined],
+  );
+  assert.ok(sqnrDb > 12, `${sqnrDb} dB`);
+});
+
 test("recipes that no format can hold are refused", async () => {
   await using folder = await makeFolder();
   for (const recipe of [

@@ -94,9 +94,9 @@ export const blockOperations: OperationTable<BlockStorage, BlockOperation> = {
       if (!gathersStoredRows(weight, consumer, storage)) {
         return new Obstacle("is not gathered by rows");
       }
-      if (consumer.view.elementType === DataType.BFLOAT16) {
-        return new Obstacle("is gathered in bfloat16");
-      }
+      const { elementType } = consumer.view;
+      if (elementType === DataType.BFLOAT16) return new Obstacle("is gathered in bfloat16");
+      if (elementType === DataType.DOUBLE) return new Obstacle("is used in float64");
       if (kind === "packed-rows" && (shape.k * format.bits) % 8 !== 0) {
         return new Obstacle("has rows of an odd length, which 4-bit values cannot be packed in");
       }
@@ -132,6 +132,7 @@ function findBlockProductObstacle(
 ): Obstacle | undefined {
   const matrix = findReplaceableProduct(consumer);
   if (matrix instanceof Obstacle) return matrix;
+  if (consumer.view.elementType === DataType.DOUBLE) return new Obstacle("is used in float64");
   const isWhole = isWholeAxis(weight, matrix.k) && isInputAxis(weight, matrix.k.source, storage);
   return isWhole
     ? undefined
