@@ -62,6 +62,11 @@ export function isInvalid(error: unknown): boolean {
   return hasStatus(error, 422);
 }
 
+/** An admission webhook of the cluster denied the request, with whatever status, or did not answer. */
+export function isWebhookRefusal({ message }: KubernetesError): boolean {
+  return /admission webhook|calling webhook/.test(message);
+}
+
 function hasStatus(error: unknown, status: number): error is KubernetesError {
   return error instanceof KubernetesError && error.status === status;
 }

@@ -218,6 +218,33 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     });
   }
 
+  test("jobs that admission webhooks keep from starting say so, and complete later", async () => {
+    const namespace = await makeNamespace("webhooks");
+    await using cluster = await observeJobs(controlPlane, namespace);
+    const denial = { status: 400, reason: 'admission webhook "a.test" denied the request' };
+    const outage = { status: 500, reason: 'failed calling webhook "a.test"' };
+    let fault: Fault = denial;
+    await using proxy = await startFaultProxy(controlPlane, ({ method, resource }) =>
+      method === "POST" && resource === "jobs" ? fault : "none",
+    );
+    // It has its own Jobs checked at the start, which are denied too.
+    await using _ = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
+    for (const [name, { reason }] of Object.entries({ denied: denial, unanswered: outage })) {
+      await cluster.create({ name });
+      const { status } = await cluster.until(
+        name,
+        (job) => job.status.status === "Pending" && job.status.statusReason === "pod_refused",
+      );
+      assert.equal(status.observedGeneration, 1);
+      assert.ok(status.statusMessage?.includes(reason), status.statusMessage);
+      fault = outage;
+    }
+    fault = "none";
+    for (const name of ["denied", "unanswered"])
+      await cluster.change(name, { ttlSecondsAfterFinished: 600 });
+    await untilAllCompleted(cluster, ["denied", "unanswered"]);
+  });
+
   test("jobs complete, and the leader stays, where each write takes two seconds", async () => {
     const namespace = await makeNamespace("slow-disk");
     await using cluster = await observeJobs(controlPlane, namespace);

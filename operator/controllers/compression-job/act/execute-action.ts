@@ -18,6 +18,7 @@ import {
   ignoreNotFound,
   isAlreadyExists,
   isInvalid,
+  isWebhookRefusal,
   KubernetesError,
 } from "../../../../src/kubernetes/kubernetes-error.ts";
 import { findNamespacePhase } from "../../../../src/kubernetes/namespaces.ts";
@@ -111,12 +112,20 @@ async function createWorkerJob(
     return undefined;
   } catch (error) {
     if (isAlreadyExists(error)) return observeExisting(context, manifest, observed);
-    if (error instanceof KubernetesError && (error.status === 403 || isInvalid(error))) {
+    if (isRefusal(error)) {
       const workerJobRejection = { message: error.message, final: isInvalid(error) };
       return { ...observed, workerJobRejection };
     }
     throw error;
   }
+}
+
+const refusals: readonly (number | undefined)[] = [400, 403, 422];
+
+/** By the cluster's rules, and not since the API server is busy or away. */
+function isRefusal(error: unknown): error is KubernetesError {
+  if (!(error instanceof KubernetesError)) return false;
+  return refusals.includes(error.status) || isWebhookRefusal(error);
 }
 
 async function observeExisting(
