@@ -53,7 +53,7 @@ export const settings = z.object({
     ),
   MOS_DEADLINE_SECONDS: seconds
     .default(86_400)
-    .describe("Seconds of work of jobs that name no deadline."),
+    .describe("Longest time of work of a job, and that of jobs that name no deadline."),
   MOS_POD_START_SECONDS: seconds
     .default(600)
     .describe("A pod whose image or configuration cannot be used for so long fails its job."),

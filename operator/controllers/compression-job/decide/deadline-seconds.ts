@@ -10,14 +10,15 @@ export const deadlineError: JobError = {
   message: "The job was stopped because it took longer than its deadline",
 };
 
-/** `spec.deadlineSeconds` less the time that pods of earlier steps ran. */
+/** `spec.deadlineSeconds`, at most the operator's, less the time that pods of earlier steps ran. */
 export function remainingDeadlineSeconds(observed: ObservedState): number {
   const { resource, settings } = observed;
   const workMs = ownedWorkerJobs(observed)
     .map((workerJob) => elapsedWorkMs(observed, workerJob))
     .reduce((sum, ms) => sum + ms, 0);
-  const deadlineSeconds = resource.spec.deadlineSeconds ?? settings.deadlineSeconds;
-  return deadlineSeconds - Math.floor(workMs / 1000);
+  const { deadlineSeconds: longest } = settings;
+  const { deadlineSeconds = longest } = resource.spec;
+  return Math.min(deadlineSeconds, longest) - Math.floor(workMs / 1000);
 }
 
 function elapsedWorkMs(observed: ObservedState, workerJob: WorkerJob): number {

@@ -14,7 +14,7 @@ export interface WorkerSettings {
 export interface JobSettings extends WorkerSettings {
   /** Of resources without one of their own; undefined where they stay for good. */
   readonly resourceTtlSeconds?: number | undefined;
-  /** For jobs without a deadline of their own. */
+  /** The longest deadline, and that of jobs without one of their own. */
   readonly deadlineSeconds: number;
   /** A pod that cannot be started for so long fails its job. */
   readonly podStartSeconds: number;

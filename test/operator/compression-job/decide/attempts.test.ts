@@ -5,7 +5,7 @@ import type { WorkerPod } from "../../../../operator/controllers/compression-job
 import { maxAttempts } from "../../../../src/contract/limits.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
-import { makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
+import { jobSettings, makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
 
 const second = 1000;
 const resource = makeJob({
@@ -129,4 +129,12 @@ test("decide() counts the time of all pods of a job towards its deadline", () =>
   assert.equal(requeueAt, start + (30 + 60 - 25) * second);
   const late = [ran(0, -100, -60), ran(1, -50, -38), running];
   assert.equal(decideOn(late).error?.code, "deadline_exceeded");
+});
+
+test("decide() gives a job no more time than the operator does", () => {
+  const long = makeJob({ metadata: resource.metadata, spec: { deadlineSeconds: 604_800 } });
+  const settings = { ...jobSettings, deadlineSeconds: 600 };
+  const [create] = decide(makeObservedState({ resource: long, settings })).actions;
+  assert.ok(create?.type === "createWorkerJob");
+  assert.equal(create.manifest.spec?.template.spec?.activeDeadlineSeconds, 600);
 });
