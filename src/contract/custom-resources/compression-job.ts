@@ -175,6 +175,13 @@ export const compressionJobStatus = z.object({
 });
 export type CompressionJobStatus = z.infer<typeof compressionJobStatus>;
 
+interface OwnerReference {
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+}
+
 interface ObjectMeta {
   readonly name: string;
   readonly namespace: string;
@@ -186,6 +193,7 @@ interface ObjectMeta {
   readonly finalizers?: readonly string[];
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly ownerReferences?: readonly OwnerReference[];
 }
 
 export interface CompressionJob {

@@ -27,6 +27,8 @@ import {
   type CompressionJobObject,
 } from "../../resources/custom-resources.ts";
 
+type BatchMetadata = Stored<BatchObject>["metadata"];
+
 const cancellation: readonly ObservedEvent[] = [{ type: "cancel" }, { type: "stopped" }];
 
 /**
@@ -108,7 +110,7 @@ async function syncBatchCancellation(
 ): Promise<void> {
   if (isTerminal(batch.status) || hasEnded(resource)) return;
   const { metadata, spec } = resource;
-  const isResourceCancelled = spec.cancel || metadata.deletionTimestamp !== undefined;
+  const isResourceCancelled = spec.cancel || isDeletedWithJobs(metadata);
   if (isResourceCancelled && batch.status !== "Cancelling") {
     await context.records.batches.cancel(project, batch.id);
   }
@@ -120,6 +122,11 @@ async function syncBatchCancellation(
       .inNamespace(metadata.namespace)
       .patch(batches, metadata.name, { spec: { cancel: true } }),
   );
+}
+
+/** Otherwise its jobs are deleted after it, or go on where `--cascade=orphan` has them stay. */
+function isDeletedWithJobs({ deletionTimestamp, finalizers }: BatchMetadata): boolean {
+  return deletionTimestamp !== undefined && finalizers?.includes("foregroundDeletion") === true;
 }
 
 /** Whether the operator sees a failure: a job that lacks an upload may have no resource yet. */

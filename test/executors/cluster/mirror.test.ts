@@ -11,6 +11,7 @@ import {
 import type { JobStatus } from "../../../src/contract/jobs/status.ts";
 import { assignment } from "../../../src/contract/jobs/worker.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
+import { childCompressionJob } from "../../../src/resources/child-compression-job.ts";
 import { resolveBatchId, resolveJobId } from "../../../src/resources/job-identity.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
@@ -447,7 +448,8 @@ test(
       cancel: false,
       suspend: false,
     };
-    await api.create(batches, { metadata: { name: "nightly" }, spec: { ...spec, ...controls } });
+    const batch = { metadata: { name: "nightly" }, spec: { ...spec, ...controls } };
+    const nightly = await api.create(batches, batch);
     const found = await until("the batch is recorded", async () => {
       const { batches: all } = await client.call("listBatches", { query: { suite: "nightly" } });
       return all[0];
@@ -460,6 +462,12 @@ test(
         ["cpu-int8", "Pending"],
       ],
     );
+    // As one deletes it with --cascade=orphan: only what it has made goes on.
+    const made = childCompressionJob(nightly, 0);
+    const metadata = { ...made.metadata, finalizers: [], ownerReferences: [] };
+    const orphan = await api.create(compressionJobs, { ...made, metadata });
+    await api.patch(batches, "nightly", { metadata: { finalizers: ["example.com/held"] } });
+    await api.delete(batches, "nightly", { propagationPolicy: "Orphan" });
     const stray = await api.create(compressionJobs, {
       metadata: { name: "stray", labels: { [resourceLabels.batchId]: found.id } },
       spec: {
@@ -473,7 +481,12 @@ test(
     });
     const { batchId } = await untilJob(service, resolveJobId(stray), "Pending");
     assert.equal(batchId, null);
-    await api.delete(batches, "nightly", { propagationPolicy: "Background" });
+    await api.patch(batches, "nightly", { metadata: { finalizers: null } });
+    const [first = "", second = ""] = jobs.map(({ id }) => id);
+    await untilJob(service, second, "Cancelled");
+    await untilJob(service, first, "Pending");
+    assert.equal((await api.get(compressionJobs, orphan.metadata.name)).spec.cancel, false);
+    await api.delete(compressionJobs, orphan.metadata.name, { propagationPolicy: "Background" });
     await until("the batch is Cancelled", async () => {
       return (await client.call("getBatch", { params: { id: found.id } })).status === "Cancelled";
     });

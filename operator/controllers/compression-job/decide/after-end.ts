@@ -1,8 +1,6 @@
-import {
-  recordFinalizer,
-  resourceLabels,
-} from "../../../../src/contract/custom-resources/resource-labels.ts";
+import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
+import { batches } from "../../../../src/resources/custom-resources.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { type Action, combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
@@ -90,10 +88,11 @@ function deleteAfterTtl(observed: ObservedState): Decision {
   return expiry <= now ? { actions: [{ type: "deleteResource" }] } : requeueAt(expiry);
 }
 
-/** Jobs of a batch are deleted with it, where they do not say otherwise. */
+/** Jobs that a batch owns are deleted with it, where they do not say otherwise. */
 function findTtlSeconds({ resource, settings }: ObservedState): number | undefined {
   const { spec, metadata } = resource;
-  const isOfBatch = metadata.labels?.[resourceLabels.batchId] !== undefined;
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller);
+  const isOfBatch = owner?.kind === batches.kind;
   return spec.ttlSecondsAfterFinished ?? (isOfBatch ? undefined : settings.resourceTtlSeconds);
 }
 

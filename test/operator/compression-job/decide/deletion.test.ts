@@ -69,7 +69,7 @@ test("decide() holds a node that does not stop a pod responsible", () => {
   assert.ok(actions.some(({ type }) => type === "removeLostPod"));
 });
 
-test("decide() deletes a job by the operator's time to live, unless it has its own or a batch", () => {
+test("decide() deletes a job by the operator's time to live, unless it has its own or a Batch", () => {
   const status = { status: "Completed" as const, report: { recorded: true } };
   const settings = { ...jobSettings, resourceTtlSeconds: 60 };
   const decideAfterMinute = (fields: Parameters<typeof makeJob>[0]) =>
@@ -84,5 +84,9 @@ test("decide() deletes a job by the operator's time to live, unless it has its o
   const longer = decideAfterMinute({ spec: { ttlSecondsAfterFinished: 90 } });
   assert.deepEqual(longer, { actions: [], requeueAt: start + 90_000 });
   const labels = { [resourceLabels.batchId]: "batch" };
-  assert.deepEqual(decideAfterMinute({ metadata: { labels } }).actions, []);
+  const owner = { kind: "Batch", name: "nightly", uid: "batch-uid", controller: true };
+  const owned = decideAfterMinute({ metadata: { labels, ownerReferences: [owner] } });
+  assert.deepEqual(owned.actions, []);
+  const orphan = decideAfterMinute({ metadata: { labels } });
+  assert.deepEqual(orphan.actions, [{ type: "deleteResource" }]);
 });
