@@ -6,15 +6,15 @@ import {
   lacksUpload,
   restoreUploads,
 } from "./records-from-resources.ts";
+import { notSubmitted, rejectionEvent } from "./rejection-event.ts";
 import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
 import { jobStateCodes } from "../../contract/custom-resources/batch-resource.ts";
 import { batchJobId } from "../../contract/id.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { describeBatchExcess } from "../../contract/jobs/jobs-size.ts";
+import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
-import { textLimits } from "../../contract/limits.ts";
-import { truncate } from "../../contract/text/truncate.ts";
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
 import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
@@ -49,16 +49,24 @@ export async function reconcileBatchRecord(
   if (record.resource.uid !== resource.metadata.uid)
     await recordResourceUid(context, record, resource);
   await syncBatchCancellation(context, { record, resource }, run);
-  if (hasEnded(resource)) await endJobsWithoutResource(context, record, cancellation);
+  if (hasEnded(resource)) await recordUncreatedJobs(context, record, cancellation);
 }
 
+/** Links the record with its resource, whose jobs wait for their turn. */
 async function recordResourceUid(
-  { records }: SyncContext,
-  { batch, resource }: ClusterBatch,
+  context: SyncContext,
+  record: ClusterBatch,
   { metadata: { uid } }: Stored<BatchObject>,
 ): Promise<void> {
+  const { cluster } = context.records;
+  const { batch, resource } = record;
   const { spec: _spec, ...reference } = resource;
-  await records.cluster.linkBatchResource(batch.id, { ...reference, uid });
+  const waiting = batch.jobs.find(({ status }) => status === "Pending");
+  const first = waiting && (await cluster.findJob(waiting.id));
+  if (first?.job.statusReason === notSubmitted) {
+    await recordUncreatedJobs(context, record, [{ type: "waiting", ...statusCause("queued") }]);
+  }
+  await cluster.linkBatchResource(batch.id, { ...reference, uid });
 }
 
 async function reconcileBatchWithoutResource(
@@ -71,13 +79,13 @@ async function reconcileBatchWithoutResource(
   const client = context.client.inNamespace(resource.namespace);
   if (resource.uid === null) {
     if (batch.status !== "Cancelling") await createBatchResource(context, record, run);
-    else await endJobsWithoutResource(context, record, [{ type: "stopped" }]);
+    else await recordUncreatedJobs(context, record, [{ type: "stopped" }]);
     return;
   }
   const found = ignoreNotFound(client.get(batches, resource.name));
   const live = await readUnlessGone(client, found);
   if (live?.metadata.uid === resource.uid) return requeueSoon;
-  await endJobsWithoutResource(context, record, cancellation);
+  await recordUncreatedJobs(context, record, cancellation);
 }
 
 async function createBatchResource(
@@ -93,10 +101,9 @@ async function createBatchResource(
     await recordResourceUid(context, record, created);
     run.expectWrite(context.batches, created);
   } catch (error) {
-    if (!(error instanceof KubernetesError && isInvalid(error))) throw error;
-    const message = truncate(error.message, textLimits.errorMessage);
-    const failure = { code: "resource_invalid", message } as const;
-    await endJobsWithoutResource(context, record, [{ type: "failure", error: failure }]);
+    if (!(error instanceof KubernetesError)) throw error;
+    await recordUncreatedJobs(context, record, [rejectionEvent(error)]);
+    if (!isInvalid(error)) throw error;
   }
 }
 
@@ -142,8 +149,8 @@ function isFailureKnown(
   });
 }
 
-/** Ends the jobs without a resource, when none will be created. */
-async function endJobsWithoutResource(
+/** Records what becomes of the jobs without a resource. */
+async function recordUncreatedJobs(
   { jobs, records }: SyncContext,
   { batch, resource }: ClusterBatch,
   events: readonly ObservedEvent[],

@@ -1,14 +1,8 @@
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { parseBatchChildName } from "../../contract/id.ts";
-import { textLimits } from "../../contract/limits.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
-import {
-  statusCause,
-  type StatusReason,
-  statusReasonTable,
-} from "../../contract/jobs/status-reasons.ts";
-import { truncate } from "../../contract/text/truncate.ts";
+import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import { childCompressionJob } from "../../resources/child-compression-job.ts";
 import { compressionJobs } from "../../resources/custom-resources.ts";
 import {
@@ -18,8 +12,9 @@ import {
   KubernetesError,
 } from "../../kubernetes/kubernetes-error.ts";
 import { listJobPods, recordEndedPods } from "./record-ended-pods.ts";
-import type { ClusterJob, ObservedEvent } from "../../records/jobs/cluster-records.ts";
+import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
 import { createOrGet, jobResource, readUnlessGone } from "./custom-resources.ts";
+import { notSubmitted, rejectionEvent } from "./rejection-event.ts";
 import { findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
 import { isBatchCancelled } from "./reconcile-batch-record.ts";
 
@@ -88,24 +83,13 @@ async function createJobResource(
     const created = await createOrGet(client, compressionJobs, wanted);
     await records.cluster.linkJobResource(job.id, { ...resource, uid: created.metadata.uid });
     run.expectWrite(jobs, created);
-    if (job.statusReason !== ("not_submitted" satisfies StatusReason)) return;
+    if (job.statusReason !== notSubmitted) return;
     await records.cluster.recordEvents(job.id, [{ type: "waiting", ...statusCause("queued") }]);
   } catch (error) {
     if (!(error instanceof KubernetesError)) throw error;
     await records.cluster.recordEvents(job.id, [rejectionEvent(error)]);
     if (!isInvalid(error)) throw error;
   }
-}
-
-/** An invalid resource fails the job; after other errors the job waits for another attempt. */
-function rejectionEvent(error: KubernetesError): ObservedEvent {
-  if (isInvalid(error)) {
-    const message = truncate(error.message, textLimits.errorMessage);
-    return { type: "failure", error: { code: "resource_invalid", message } };
-  }
-  const reason = "not_submitted";
-  const text = `${statusReasonTable[reason].message}: ${error.message}`;
-  return { type: "waiting", reason, message: truncate(text, textLimits.statusMessage) };
 }
 
 /** Ends a job whose resource was deleted, when none of its pods is running. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -17,7 +17,6 @@ import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
 import { externalFiles, writeExternalModel } from "../../support/external-model.ts";
-import { startRunningService } from "../../support/running-service.ts";
 import { type ClusterService, startClusterService } from "./cluster-service.ts";
 import { logged, playPod } from "./played-pod.ts";
 import { until } from "../../support/until.ts";
@@ -490,33 +489,5 @@ test(
     await until("the batch is Cancelled", async () => {
       return (await client.call("getBatch", { params: { id: found.id } })).status === "Cancelled";
     });
-  },
-);
-
-test(
-  "a service without rights in its cluster says which it lacks, and answers all the same",
-  options,
-  async (t) => {
-    const { cluster, namespace } = await createTestNamespace();
-    const token = (await cluster.kubectl(["create", "token", "default", "-n", namespace])).trim();
-    const directory = await mkdtemp(join(tmpdir(), "kubeconfig-"));
-    t.after(() => rm(directory, { recursive: true }));
-    const kubeconfig = join(directory, "config.json");
-    const admin = await readFile(cluster.kubeconfig, "utf8");
-    await writeFile(kubeconfig, admin.replaceAll(cluster.adminToken, token));
-    const environment = {
-      MOS_EXECUTOR: "cluster",
-      KUBECONFIG: kubeconfig,
-      MOS_NAMESPACE: namespace,
-    };
-    const { baseUrl, client } = await startRunningService(t, { environment });
-    const reason = await until("the reason is reported", async () => {
-      const answer = await fetch(new URL("/readyz", baseUrl));
-      const text = await answer.text();
-      return answer.status === 503 && text.includes("Role") && text;
-    });
-    assert.match(reason, /verbs \["list", "watch"\]/);
-    const { id } = await client.call("startCompression", { body: { model, target: "cpu" } });
-    assert.equal((await client.call("getJob", { params: { id } })).status, "Pending");
   },
 );
