@@ -4,11 +4,13 @@ import {
   countEndedJobs,
   countJobsByStatus,
   isFromEarlierBatch,
+  recordedJobState,
 } from "./job-states.ts";
 import type { ObservedBatchState } from "./observed-batch-state.ts";
 import { statusLimits } from "../../../src/contract/custom-resources/api-group.ts";
 import {
   type BatchResourceStatus,
+  type JobStateCode,
   jobStateCodes,
 } from "../../../src/contract/custom-resources/batch-resource.ts";
 import {
@@ -29,17 +31,36 @@ import {
   withCondition,
 } from "../../../src/resources/conditions.ts";
 
-/** Equal to the present status where nothing has changed. Terminal statuses stay. */
+/**
+ * Equal to the present status where nothing has changed. Terminal statuses stay, but for gates of
+ * jobs that are reported after the end.
+ */
 export function nextBatchStatus(
   observed: ObservedBatchState,
   jobStates: BatchJobStates,
   isSuspended: boolean,
 ): BatchResourceStatus {
   const { status: before } = observed.batch;
-  if (before !== undefined && isTerminal(before.status)) {
-    return { ...before, observedGeneration: generationOf(observed.batch) };
+  if (before === undefined || !isTerminal(before.status)) {
+    return statusFromJobs(observed, jobStates, isSuspended);
   }
-  return unfinishedBatchStatus(observed, jobStates, isSuspended);
+  const states = withLateGates(observed, jobStates);
+  if (states === undefined) return { ...before, observedGeneration: generationOf(observed.batch) };
+  const { status, finishedAt } = before;
+  return { ...statusFromJobs(observed, { ...jobStates, states }, isSuspended), status, finishedAt };
+}
+
+/** The recorded states with gates that have failed since; undefined where none has. */
+function withLateGates(
+  { batch }: ObservedBatchState,
+  { states }: BatchJobStates,
+): JobStateCode[] | undefined {
+  const { completed, gateFailed } = jobStateCodes;
+  const recorded = states.map((_, index) => recordedJobState(batch, index));
+  const isLate = (state: JobStateCode | undefined, index: number) =>
+    state === gateFailed && recorded[index] === completed;
+  if (!states.some(isLate)) return undefined;
+  return recorded.map((state, index) => (isLate(states[index], index) ? gateFailed : state));
 }
 
 /** The API server counts the generations of every custom resource. */
@@ -49,7 +70,7 @@ function generationOf({ metadata }: ObservedBatchState["batch"]): number {
 }
 
 /** Without fields that are undefined, for the comparison with the present status. */
-function unfinishedBatchStatus(
+function statusFromJobs(
   observed: ObservedBatchState,
   jobStates: BatchJobStates,
   isSuspended: boolean,

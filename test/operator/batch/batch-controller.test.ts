@@ -95,6 +95,13 @@ test(
     );
     assert.equal(status.marks, "gccc");
     assert.equal(status.statusMessage, "1 of 4 jobs have a gate that failed");
+    await playJob(client, "nightly-0001", { status: "Completed", report: { gates: [failedGate] } });
+    const late = await untilSeen(batches, ([one]) =>
+      one?.status?.marks === "ggcc" ? one.status : undefined,
+    );
+    assert.equal(late.statusMessage, "2 of 4 jobs have a gate that failed");
+    const figures = { gatesFailed: 2, finishedAt: status.finishedAt, counts: status.counts };
+    assert.partialDeepStrictEqual(late, { status: "Completed", ...figures });
     await stop();
     assert.deepEqual(
       events.map(({ type, reason }) => [type, reason]),

@@ -179,7 +179,6 @@ function withStatus(child: Child, status: JobStatus): Child {
     gate: "minSqnrDb",
     limit: 1,
     actual: 0,
-    baseline: null,
     level: "fail",
     passed: false,
   } as const;
@@ -189,7 +188,8 @@ function withStatus(child: Child, status: JobStatus): Child {
     status: {
       status,
       ...(status === "Failed" && failed),
-      ...(status === "Completed" && child.metadata.name.endsWith("1") && { gates: [gate] }),
+      ...(status === "Completed" &&
+        child.metadata.name.endsWith("1") && { report: { gates: [gate] } }),
     },
   };
 }
