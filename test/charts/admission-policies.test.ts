@@ -40,6 +40,7 @@ const denials = {
   accounts: /Only who may create ClusterRoles may use the accounts of/,
   impersonation: /Only its own pods may act as system:serviceaccount:/,
   models: /The model failed gates of CompressionJob "failed": minCosine\./,
+  unrecorded: /The gates of CompressionJob "unrecorded" are not recorded yet\./,
   configuration: /may change what the pods of "\S+" read, or answer as its service/,
 };
 
@@ -285,15 +286,17 @@ const checks: Readonly<Record<string, (installed: Installed) => Promise<void>>> 
     await asAdmin(["delete", "--raw", all, controller]);
   },
   "starts no pod with a model whose gates failed": async ({ asAdmin, asMallory }) => {
-    const record = async (name: string, status: string, gates: readonly object[]) => {
+    const spec = { model: { source: "https://models.example/model.onnx" }, target: "cpu" };
+    const gated = { ...spec, gates: { minCosine: 0.99 } };
+    const record = async (name: string, status: object, wanted: object = gated) => {
       const resource = {
         apiVersion: "modeloptimization.dev/v1",
         kind: "CompressionJob",
         metadata: { name },
-        spec: { model: { source: "https://models.example/model.onnx" }, target: "cpu" },
+        spec: wanted,
       };
       await create(asAdmin, resource);
-      const patch = `--patch=${JSON.stringify({ status: { status, report: { gates } } })}`;
+      const patch = `--patch=${JSON.stringify({ status })}`;
       await asAdmin([
         "patch",
         "compressionjob",
@@ -304,9 +307,12 @@ const checks: Readonly<Record<string, (installed: Installed) => Promise<void>>> 
       ]);
     };
     const gate = { gate: "minCosine", limit: 0.99, actual: 0.9, level: "fail", passed: false };
-    await record("failed", "Completed", [gate]);
-    await record("warned", "Completed", [{ ...gate, level: "warn" }]);
-    await record("running", "Optimizing", []);
+    const completed = (...gates: readonly object[]) => ({ status: "Completed", report: { gates } });
+    await record("failed", completed(gate));
+    await record("warned", completed({ ...gate, level: "warn" }));
+    await record("unrecorded", { status: "Completed" });
+    await record("ungated", { status: "Completed" }, spec);
+    await record("running", { status: "Optimizing" });
     const serving = (name: string) => {
       const named = pod("serving");
       const annotations = { "modeloptimization.dev/compression-job": name };
@@ -319,7 +325,9 @@ const checks: Readonly<Record<string, (installed: Installed) => Promise<void>>> 
       ),
     );
     await assert.rejects(create(asMallory, serving("failed")), denials.models);
+    await assert.rejects(asMallory(dryRun, serving("unrecorded")), denials.unrecorded);
     await asMallory(dryRun, serving("warned"));
+    await asMallory(dryRun, serving("ungated"));
     await asMallory(dryRun, pod("serving"));
   },
   "uses neither the operator's account nor the service's": async (installed) => {
