@@ -60855,6 +60855,8 @@ const telemetry = schemas/* object */.Ikc({
             .optional(),
         method: schemas/* enum */.k5n(recipe/* rangeMethods */.AR)
             .optional(),
+        correctsBiases: schemas/* boolean */.zMY()
+            .optional(),
         fittedWeights: schemas/* int */.Whr()
             .min(0),
     })

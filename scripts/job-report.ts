@@ -16,8 +16,10 @@ export const jobReport = z.object({
   foundRecipe: recipe.optional(),
   restoredAtLoad: z.array(z.int().min(0)),
   unrounded: z.array(z.int().min(0)).optional(),
-  /** The way to find ranges that was chosen, where the recipe says `auto`. */
-  calibration: z.object({ method: z.enum(rangeMethods).optional() }).optional(),
+  /** The way to find ranges that was chosen, where the recipe says `auto`, and what was tried besides. */
+  calibration: z
+    .object({ method: z.enum(rangeMethods).optional(), correctsBiases: z.boolean().optional() })
+    .optional(),
   files: z.array(artifact),
   weights: z.array(
     z.object({

@@ -36,6 +36,7 @@ export async function repeatJob(
       recipe,
       restoredAtLoad,
       unrounded,
+      correctsBiases: report.calibration?.correctsBiases,
       calibrationPath,
       maxModelBytes: model.bytes,
       outputDirectory,

@@ -9,6 +9,7 @@ import { findChannelConstants } from "./quantize/formats/divide-inputs.ts";
 import { findSmoothedInput, type SmoothedInput } from "./quantize/formats/smoothed-input.ts";
 import { findDialect } from "./quantize/dialects.ts";
 import { isConvolution, isStatic, listStaticValues } from "./quantize/formats/multiply-static.ts";
+import { findBiasedInput } from "./quantize/formats/static-bias.ts";
 import type { ActivationRange, PlanRevision } from "./quantize/plan-revision.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
@@ -37,6 +38,8 @@ export interface ModelCalibration {
   readonly histograms: ReadonlyMap<string, ValueHistogram>;
   /** Of the channels of inputs that products take in integers, by their names. */
   readonly inputScales: PlanRevision["inputScales"];
+  /** Of the channels of what operators with a bias take, by their names. */
+  readonly inputMeans: PlanRevision["inputMeans"];
   /** Weights whose operators take or give values of no usable range, by their position, and why. */
   readonly unfit: ReadonlyMap<number, string>;
   /** Of the operators that take a static weight on the samples, by the weight's position. */
@@ -86,19 +89,30 @@ export async function calibrateModel(
   const { inputScales, observed: channels } = await smoothInputs(model, smoothed, options);
   if (channels !== undefined) summary = summarize(channels);
   let histograms: ModelCalibration["histograms"] = new Map();
+  let inputMeans: ModelCalibration["inputMeans"] = new Map();
   if (values.length > 0) {
-    const found = await observeRanges(model, values, options);
-    histograms = found.histograms;
+    const averaged = dialect.biases === "int32" ? listBiasedInputs(statics, weights) : [];
+    const found = await observeRanges(model, { values, averaged }, options);
+    ({ histograms, inputMeans } = found);
     summary = summarize(found.observed);
   }
   return {
     summary,
     histograms,
     inputScales,
+    inputMeans,
     unfit: listUnfit(statics, valuesOf, histograms),
     multiplications: new Map(statics.map(multiplicationsOf)),
     moments,
   };
+}
+
+/** What operators take beside a bias and a static weight. */
+function listBiasedInputs(statics: readonly WeightPlan[], weights: readonly Weight[]): string[] {
+  const inputs = statics.flatMap(({ weight }) =>
+    at(weights, weight.index).consumers.flatMap((consumer) => findBiasedInput(consumer) ?? []),
+  );
+  return [...new Set(inputs)];
 }
 
 /** Weights that products take in integers, where their input comes from a normalization. */

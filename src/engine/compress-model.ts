@@ -97,14 +97,15 @@ async function carryOutPasses(
     const made = { ...options, onProgress };
     const work = { shares, modelPath, scratch, isKept, options: made, logged };
     const { found, ...calibrated } = await findRecipe(await calibratePlan(work));
-    const { pass, method, ...restored } = await findFinalPass(calibrated);
+    const { pass, method, correctsBiases, ...restored } = await findFinalPass(calibrated);
     const { plan, directory, files, results } = pass;
     const place = isKept ? findPlacement(files) : rename;
     for (const { name } of files.toReversed()) {
       await place(path.join(directory, name), path.join(options.outputDirectory, name));
     }
     const { calibration } = calibrated;
-    const measured = { results: [...results.values()], calibration, method, found };
+    const ranged = { method, correctsBiases };
+    const measured = { results: [...results.values()], calibration, ...ranged, found };
     return buildCompressionReport(plan, { files, ...restored }, measured);
   } finally {
     if (!isKept) await rm(scratch, { recursive: true, force: true });
@@ -220,6 +221,8 @@ async function findRecipe(
 }
 
 interface FinalPass extends Pick<FirstPass, "pass" | "method"> {
+  /** Whether what rounding changes on average is subtracted from biases. */
+  readonly correctsBiases?: boolean;
   /** Positions of the weights that are, as times decided. */
   readonly restoredAtLoad: readonly number[];
   /** Positions of the weights that stay as they are, as losses decided. */
@@ -270,7 +273,7 @@ async function runFirstPass(
     unfit: firstPlan.folded,
     inputScales: firstPlan.inputScales,
   };
-  const revision = { rejected, folded, ranges, inputScales };
+  const revision = { ...firstPlan, rejected, folded, ranges, inputScales };
   let pass = await runPass(work, revision, undefined);
   for (let found = listRejections(pass); found.length > 0; found = listRejections(pass)) {
     for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
@@ -282,13 +285,40 @@ async function runFirstPass(
 async function findFinalPass(work: PassWork): Promise<FinalPass> {
   const { pass, revision, method } = await runBestPass(work);
   const asWritten = { method, restoredAtLoad: [], unrounded: [] };
-  if (work.options.recipe.dequantize === "run") return { pass, ...asWritten };
+  if (work.options.recipe.dequantize === "run") {
+    return { ...(await correctBiases(pass, revision, work)), ...asWritten };
+  }
   const restored = await chooseRestored(pass, revision, work);
   const restoredAtLoad = sortPositions(restored.folded);
   const unrounded = sortPositions(restored.unrounded);
-  if (restoredAtLoad.length + unrounded.length === 0) return { pass, ...asWritten };
-  const final = await runPass(work, addRestored(revision, restored), pass);
-  return { pass: final, method, restoredAtLoad, unrounded };
+  if (restoredAtLoad.length + unrounded.length === 0) {
+    return { ...(await correctBiases(pass, revision, work)), ...asWritten };
+  }
+  const final = addRestored(revision, restored);
+  const rest = await runPass(work, final, pass);
+  return { ...(await correctBiases(rest, final, work)), method, restoredAtLoad, unrounded };
+}
+
+/** The pass with biases corrected where that loses less, or where an earlier run had it so. */
+async function correctBiases(
+  pass: Pass,
+  revision: PlanRevision,
+  work: PassWork,
+): Promise<Pick<FinalPass, "pass" | "correctsBiases">> {
+  const { candidates, correctsBiases, log } = work.options;
+  const { inputMeans } = work.calibration ?? firstPlan;
+  const isTried = correctsBiases ?? candidates !== undefined;
+  if (inputMeans.size === 0 || !isTried) return { pass };
+  const corrected = await runPass(work, { ...revision, inputMeans }, undefined);
+  const measure = async ({ directory }: Pass) => {
+    const file = path.join(directory, "model.onnx");
+    return (await candidates?.measureSqnrDb(file, { beforeSoftmax: true })) ?? -Infinity;
+  };
+  const [exactDb, correctedDb] = [await measure(pass), await measure(corrected)];
+  if (candidates !== undefined) log(`With corrected biases: SQNR ${correctedDb.toFixed(1)} dB`);
+  const isBetter = correctsBiases ?? correctedDb > exactDb;
+  await rm((isBetter ? pass : corrected).directory, { recursive: true });
+  return isBetter ? { pass: corrected, correctsBiases: true } : { pass };
 }
 
 function sortPositions(weights: ReadonlyMap<number, string>): number[] {

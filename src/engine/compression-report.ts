@@ -71,18 +71,20 @@ interface Measured {
   readonly calibration?: ModelCalibration | undefined;
   /** How ranges of activations were found; undefined where there are none. */
   readonly method?: RangeMethod | undefined;
+  readonly correctsBiases?: boolean | undefined;
   readonly found?: FoundRecipe | undefined;
 }
 
 export function buildCompressionReport(
   plan: CompressionPlan,
   written: Pick<CompressionReport, "files" | "restoredAtLoad" | "unrounded">,
-  { results, calibration, method, found }: Measured,
+  { results, calibration, method, correctsBiases, found }: Measured,
 ): CompressionReport {
   const summary = calibration?.summary;
   const fitted = summary && {
     ...summary,
     ...(method !== undefined && { method }),
+    ...(correctsBiases !== undefined && { correctsBiases }),
     fittedWeights: countFitted(plan),
   };
   const sums = new Map(results.map((result) => [result.weight, result.sums]));

@@ -41,6 +41,8 @@ export interface CompressOptions extends PlanOptions {
   readonly restoredAtLoad?: readonly number[] | undefined;
   /** Those that it left as they are, by losses. */
   readonly unrounded?: readonly number[] | undefined;
+  /** Whether it corrected biases, by losses. */
+  readonly correctsBiases?: boolean | undefined;
   /** The caller's `.npz` file for the recipe's calibration. */
   readonly calibrationPath?: string | undefined;
   /** The caller's `.npz` file for the evaluation, which a search for a recipe runs candidates on. */

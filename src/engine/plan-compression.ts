@@ -85,7 +85,7 @@ export async function planCompression(
   checkAnyFormat(chosen.weights, recipe);
   const raised = raiseModel(model, weights, chosen.opset);
   const plan = raised === weights ? chosen : choose(raised);
-  const rewrite = new GraphRewrite(model, revision.ranges);
+  const rewrite = new GraphRewrite(model, revision);
   writeFormats(rewrite, plan);
   const fixedInputs = rewrite.apply();
   const isStatic = recipe.scheme === "int8-static" && revision.ranges.size > 0;

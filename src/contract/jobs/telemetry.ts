@@ -269,6 +269,13 @@ export const telemetry = z
             "How ranges of activations followed from what was observed: the best way where the " +
               "recipe says `auto`. Absent where none are needed.",
           ),
+        correctsBiases: z
+          .boolean()
+          .optional()
+          .describe(
+            "True where what rounding changes on average is subtracted from biases, since the " +
+              "result has a higher SQNR so.",
+          ),
         fittedWeights: z
           .int()
           .min(0)

@@ -67,6 +67,7 @@ export class GraphRewrite {
   /** Names of the scale and the zero point that a value is rounded by, by its name. */
   readonly activationParameters = new Map<string, readonly string[]>();
   readonly activationRanges: PlanRevision["ranges"];
+  readonly inputMeans: PlanRevision["inputMeans"];
   /** Of the model before it is changed. */
   readonly index: GraphIndex;
   readonly #prepended = new Map<Body, NodeProto[]>();
@@ -75,9 +76,10 @@ export class GraphRewrite {
   readonly #constants = new Map<Body, Set<string>>();
   #requiresContribOperators = false;
 
-  constructor(model: OnnxModel, activationRanges: PlanRevision["ranges"]) {
+  constructor(model: OnnxModel, { ranges, inputMeans }: PlanRevision) {
     this.model = model;
-    this.activationRanges = activationRanges;
+    this.activationRanges = ranges;
+    this.inputMeans = inputMeans;
     this.names = UniqueNames.forModel(model.proto);
     this.index = new GraphIndex(model.proto);
   }

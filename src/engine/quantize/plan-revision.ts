@@ -14,6 +14,8 @@ export interface PlanRevision {
   readonly ranges: ReadonlyMap<string, ActivationRange>;
   /** Scales of activations that are smoothed before products in integers, by the name of the value. */
   readonly inputScales: ReadonlyMap<string, readonly number[]>;
+  /** Means of channels, for biases that are corrected by them, by the name of the value. */
+  readonly inputMeans: ReadonlyMap<string, readonly number[]>;
 }
 
 export const firstPlan: PlanRevision = {
@@ -21,4 +23,5 @@ export const firstPlan: PlanRevision = {
   folded: new Map(),
   ranges: new Map(),
   inputScales: new Map(),
+  inputMeans: new Map(),
 };

@@ -2,11 +2,13 @@ import { at } from "../../onnx/at.ts";
 import { findAttribute } from "../../onnx/node-attributes.ts";
 import { type NodeProto, TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import { tensorSource } from "../../onnx/read-tensor.ts";
-import { operatorName } from "../channel-axis.ts";
+import { isAttributeSet, operatorName } from "../channel-axis.ts";
 import type { ActivationCodes } from "../dialects.ts";
 import { type Weight, type WeightConsumer, weightDims } from "../find-weights.ts";
 import type { GraphRewrite } from "../graph-rewrite.ts";
+import type { MeanInputs } from "../tasks/mean-errors.ts";
 import type { ProductBias } from "../tasks/weight-task.ts";
+import { countElements } from "../../onnx/tensor-shape.ts";
 import type { AffineStorage } from "../weight-format.ts";
 import { requireProductMatrix } from "./consumer-matrix.ts";
 import { intAttributes } from "./int-attributes.ts";
@@ -20,7 +22,12 @@ export interface StaticBias {
   readonly name: string;
 }
 
-/** Adds the bias of the only operator that takes a weight; undefined where it has none of a form. */
+/**
+ * Adds the bias of the only operator that takes a weight; undefined where it has none of a form. What
+ * rounding the weight changes in the outputs on average is subtracted from it where means of the input
+ * are known: bias correction, Data-Free Quantization Through Weight Equalization and Bias Correction,
+ * M. Nagel et al., arXiv 1906.04721. They stand for a convolution's padding too.
+ */
 export function addStaticBias(
   rewrite: GraphRewrite,
   weight: Weight,
@@ -70,6 +77,7 @@ function takeBias(rewrite: GraphRewrite, weight: Weight, codes: ActivationCodes)
     source: tensorSource(rewrite.model, tensor),
     elements: Number(tensor.dims[0]),
     inputScale: quantizeRange(rewrite.activationRanges.get(input), codes).scale,
+    ...describeInputs(rewrite, weight, consumer),
   };
   const { name, producer: constantNode, uses, isOutput, scope: owner } = value;
   if (uses.length === 1 && !isOutput) {
@@ -84,6 +92,31 @@ function countOutputs(weight: Weight, consumer: WeightConsumer): number | undefi
   return isConvolution(consumer.node)
     ? weightDims(weight)[0]
     : requireProductMatrix(consumer).n.size;
+}
+
+function describeInputs(
+  { inputMeans }: GraphRewrite,
+  weight: Weight,
+  { node, ...consumer }: WeightConsumer,
+): { inputs?: MeanInputs } {
+  const means = inputMeans.get(at(node.input, 0));
+  const dims = weightDims(weight);
+  if (means === undefined) return {};
+  if (isConvolution(node)) {
+    const [outputs = 0, groupInputs = 0] = dims;
+    const steps = { output: countElements(dims.slice(1)), input: countElements(dims.slice(2)) };
+    return { inputs: { means, groups: means.length / groupInputs, outputs, steps } };
+  }
+  const { k, n } = requireProductMatrix({ node, ...consumer });
+  const stepOf = (axis: number) => countElements(dims.slice(axis + 1));
+  const steps = { output: stepOf(n.source), input: stepOf(k.source) };
+  return { inputs: { means, groups: 1, outputs: n.size, steps } };
+}
+
+/** The value whose means correct an operator's bias, by its channels, which are axis 1. */
+export function findBiasedInput({ node }: WeightConsumer): string | undefined {
+  const isBiased = (node.input[2] ?? "") !== "" && addsBias(node);
+  return isBiased && !isAttributeSet(node, "transA") ? node.input[0] : undefined;
 }
 
 /** Whether the third input of an operator is added to its product as it is. */

@@ -14,6 +14,7 @@ import {
 } from "../kernels/channel-ranges.ts";
 import { bfloat16ToFloat32 } from "../kernels/convert-bfloat16.ts";
 import type { ErrorSums } from "../kernels/error-sums.ts";
+import { addMeanErrors } from "./mean-errors.ts";
 import { quantizeLinear } from "../kernels/quantize-linear.ts";
 
 /** Reads a weight twice: for its ranges, and to quantize it. */
@@ -26,7 +27,8 @@ export function* runAffineTask(
   const bias = task.bias && readBias(task.bias);
   const sums = emptyErrorSums();
   using reader = new SourceReader(task);
-  const context = { task, reader, output, limits, sums };
+  const meanErrors = new Float64Array(task.bias?.elements ?? 0);
+  const context = { task, reader, output, limits, sums, meanErrors };
   for (const slice of channelSlices(task, limits)) {
     const ranges = yield* measureRanges(context, slice);
     const parameters = affineParameters(ranges, task.format);
@@ -71,11 +73,12 @@ function findRejection(
 }
 
 function* quantizeTiles(
-  { task, reader, output, limits, sums }: SliceContext,
+  { task, reader, output, limits, sums, meanErrors }: SliceContext,
   slice: ChannelSlice,
   parameters: AffineParameters,
 ): Generator<number> {
   const { elements, sourceBytes, outputs } = task;
+  const inputs = task.bias?.inputs;
   const into = new Int8Array(Math.min(limits.values, elements));
   for (const { rectangle, start } of sliceTiles(slice, limits)) {
     const { start: first, rows, columns, pitch } = rectangle;
@@ -85,6 +88,10 @@ function* quantizeTiles(
     for (let row = 0; row < rows; row++) {
       const content = part.subarray(row * columns, (row + 1) * columns);
       output.write(outputs.quantizedValues, content, first + row * pitch);
+      if (inputs === undefined) continue;
+      const exact = values.subarray(row * columns, (row + 1) * columns);
+      const rounded = { codes: content, scales: parameters.scales, ...slice };
+      addMeanErrors({ values: exact, start: first + row * pitch }, rounded, inputs, meanErrors);
     }
     yield (values.length / elements) * sourceBytes;
   }
@@ -133,12 +140,14 @@ function* biasChannels(scales: Float32Array, { numbers }: Bias, { firstChannel }
 }
 
 function writeBias(
-  { task: { outputs }, output }: SliceContext,
+  { task: { outputs }, output, meanErrors }: SliceContext,
   slice: ChannelSlice,
   { scales, ...bias }: Bias & { readonly scales: Float32Array },
 ): void {
   const products = scales.map((scale) => scale * bias.inputScale);
-  const codes = Array.from(biasChannels(scales, bias, slice), ({ number, scale }) =>
+  const numbers = bias.numbers.map((number, channel) => number - at(meanErrors, channel));
+  const corrected = biasChannels(scales, { ...bias, numbers }, slice);
+  const codes = Array.from(corrected, ({ number, scale }) =>
     Math.round(number / at(products, scale)),
   );
   const offset = slice.firstChannel * 4;
@@ -154,4 +163,6 @@ interface SliceContext {
   readonly output: OutputWriter;
   readonly limits: TileLimits;
   readonly sums: ErrorSums;
+  /** What rounding the values so far changes in each output on average. */
+  readonly meanErrors: Float64Array;
 }

@@ -6,6 +6,7 @@ import type { AffineFormat } from "../kernels/affine-parameters.ts";
 import type { BlockFormat, MatrixShape } from "../kernels/block-format.ts";
 import type { ChannelLayout } from "../kernels/channel-layout.ts";
 import type { InputScales } from "../kernels/input-scales.ts";
+import type { MeanInputs } from "./mean-errors.ts";
 
 /** Indices of the payloads that a task computes. */
 export interface TaskOutputs {
@@ -19,6 +20,8 @@ export interface ProductBias {
   readonly source: TensorSource;
   readonly elements: number;
   readonly inputScale: number;
+  /** Of the product: with them, what rounding changes on average is subtracted. */
+  readonly inputs?: MeanInputs;
 }
 
 /** Types of weights that can be quantized, and of their scales; tasks compute in float32. */
