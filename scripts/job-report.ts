@@ -16,7 +16,7 @@ export const jobReport = z.object({
   foundRecipe: recipe.optional(),
   restoredAtLoad: z.array(z.int().min(0)),
   unrounded: z.array(z.int().min(0)).optional(),
-  /** The way to find ranges that was chosen, where the recipe says `auto`, and what was tried besides. */
+  /** The way to find ranges where the recipe says `auto`, and whether biases are corrected. */
   calibration: z
     .object({ method: z.enum(rangeMethods).optional(), correctsBiases: z.boolean().optional() })
     .optional(),

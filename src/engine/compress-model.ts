@@ -3,6 +3,7 @@ import { ServiceError } from "../contract/errors.ts";
 import { constants, copyFile, link, mkdir, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { calibrateModel, chooseRanges, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
+import type { CandidateRunner } from "./candidate.ts";
 import { chooseRestoredAtLoad, type RestoredWeights } from "./choose-restored-at-load.ts";
 import { buildCompressionReport, type CompressionReport } from "./compression-report.ts";
 import {
@@ -251,8 +252,7 @@ async function runBestPass(work: PassWork): Promise<FirstPass> {
   let best: (FirstPass & { readonly sqnrDb: number }) | undefined;
   for (const each of rangeMethods) {
     const first = await runWith(each);
-    const file = path.join(first.pass.directory, "model.onnx");
-    const sqnrDb = (await candidates.measureSqnrDb(file, { beforeSoftmax: true })) ?? -Infinity;
+    const sqnrDb = await measureSqnrDb(first.pass, candidates);
     log(`With ranges of activations by ${each}: SQNR ${sqnrDb.toFixed(1)} dB`);
     const isBest = best === undefined || sqnrDb > best.sqnrDb;
     const other = isBest ? best : first;
@@ -283,20 +283,17 @@ async function runFirstPass(
 }
 
 async function findFinalPass(work: PassWork): Promise<FinalPass> {
-  const { pass, revision, method } = await runBestPass(work);
-  const asWritten = { method, restoredAtLoad: [], unrounded: [] };
-  if (work.options.recipe.dequantize === "run") {
-    return { ...(await correctBiases(pass, revision, work)), ...asWritten };
-  }
-  const restored = await chooseRestored(pass, revision, work);
-  const restoredAtLoad = sortPositions(restored.folded);
-  const unrounded = sortPositions(restored.unrounded);
-  if (restoredAtLoad.length + unrounded.length === 0) {
-    return { ...(await correctBiases(pass, revision, work)), ...asWritten };
-  }
-  const final = addRestored(revision, restored);
-  const rest = await runPass(work, final, pass);
-  return { ...(await correctBiases(rest, final, work)), method, restoredAtLoad, unrounded };
+  const { method, ...first } = await runBestPass(work);
+  const restored = await chooseRestored(first.pass, first.revision, work);
+  const isAsWritten = restored.folded.size + restored.unrounded.size === 0;
+  const revision = addRestored(first.revision, restored);
+  const pass = isAsWritten ? first.pass : await runPass(work, revision, first.pass);
+  return {
+    ...(await correctBiases(pass, revision, work)),
+    method,
+    restoredAtLoad: sortPositions(restored.folded),
+    unrounded: sortPositions(restored.unrounded),
+  };
 }
 
 /** The pass with biases corrected where that loses less, or where an earlier run had it so. */
@@ -310,15 +307,22 @@ async function correctBiases(
   const isTried = correctsBiases ?? candidates !== undefined;
   if (inputMeans.size === 0 || !isTried) return { pass };
   const corrected = await runPass(work, { ...revision, inputMeans }, undefined);
-  const measure = async ({ directory }: Pass) => {
-    const file = path.join(directory, "model.onnx");
-    return (await candidates?.measureSqnrDb(file, { beforeSoftmax: true })) ?? -Infinity;
-  };
-  const [exactDb, correctedDb] = [await measure(pass), await measure(corrected)];
-  if (candidates !== undefined) log(`With corrected biases: SQNR ${correctedDb.toFixed(1)} dB`);
-  const isBetter = correctsBiases ?? correctedDb > exactDb;
-  await rm((isBetter ? pass : corrected).directory, { recursive: true });
-  return isBetter ? { pass: corrected, correctsBiases: true } : { pass };
+  if (candidates !== undefined && correctsBiases === undefined) {
+    const exactDb = await measureSqnrDb(pass, candidates);
+    const correctedDb = await measureSqnrDb(corrected, candidates);
+    log(`With corrected biases: SQNR ${correctedDb.toFixed(1)} dB`);
+    if (correctedDb <= exactDb) {
+      await rm(corrected.directory, { recursive: true });
+      return { pass };
+    }
+  }
+  await rm(pass.directory, { recursive: true });
+  return { pass: corrected, correctsBiases: true };
+}
+
+async function measureSqnrDb({ directory }: Pass, candidates: CandidateRunner): Promise<number> {
+  const file = path.join(directory, "model.onnx");
+  return (await candidates.measureSqnrDb(file, { beforeSoftmax: true })) ?? -Infinity;
 }
 
 function sortPositions(weights: ReadonlyMap<number, string>): number[] {
@@ -339,7 +343,8 @@ async function chooseRestored(
   revision: PlanRevision,
   work: PassWork,
 ): Promise<RestoredWeights> {
-  const { candidates, target, signal, log, restoredAtLoad, unrounded = [] } = work.options;
+  const { candidates, recipe, target, signal, log, restoredAtLoad, unrounded = [] } = work.options;
+  if (recipe.dequantize === "run") return { folded: new Map(), unrounded: new Map() };
   if (restoredAtLoad !== undefined) {
     const slow = restoredAtLoad.map(
       (weight) => [weight, "was not faster when it was timed"] as const,
@@ -352,7 +357,7 @@ async function chooseRestored(
     signal,
     log,
     candidates,
-    isForOtherRuntime: isForOtherRuntime(work.options.recipe),
+    isForOtherRuntime: isForOtherRuntime(recipe),
     lacksDotProducts: lacksDotProducts(target),
     multiplications: work.calibration?.multiplications ?? new Map(),
     replan: async (restored) => {

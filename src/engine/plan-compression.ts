@@ -124,8 +124,8 @@ function maxShardBytes({ kind, recipe }: PlanOptions): number {
 }
 
 /**
- * Raises the operator set of a model with its weights, whose positions stay: constants that come with
- * the newer operators are no weights.
+ * Raises the operator set of a model with its weights, whose positions stay: constants that come
+ * with the newer operators are no weights.
  * @returns the weights as the nodes of the newer operators have them
  */
 export function raiseModel(

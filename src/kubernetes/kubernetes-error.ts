@@ -62,7 +62,7 @@ export function isInvalid(error: unknown): boolean {
   return hasStatus(error, 422);
 }
 
-/** An admission webhook of the cluster denied the request, with whatever status, or did not answer. */
+/** An admission webhook denied the request, with whatever status, or did not answer. */
 export function isWebhookRefusal({ message }: KubernetesError): boolean {
   return /admission webhook|calling webhook/.test(message);
 }

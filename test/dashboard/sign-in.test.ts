@@ -34,7 +34,7 @@ test("signing in and out", { skip: chromiumMissing }, async (t) => {
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
   });
 
-  await t.test("the next session shows nothing of the former one's project", async () => {
+  await t.test("the next session shows nothing of the previous project", async () => {
     const { client, directory, openBrowser, origin } = dashboard;
     const place = recordsPlace({ MOS_DATA_DIR: directory, MOS_DATABASE_URL: undefined });
     const createSecret = () =>

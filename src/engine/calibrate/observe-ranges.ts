@@ -11,7 +11,7 @@ interface RangedValues {
   readonly averaged: readonly string[];
 }
 
-/** Runs a model on the calibration's samples, and counts the numbers of values, or averages them. */
+/** Runs a model on the calibration's samples, and counts or averages the numbers of values. */
 export async function observeRanges(
   model: OnnxModel,
   { values, averaged }: RangedValues,

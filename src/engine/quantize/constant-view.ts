@@ -37,8 +37,8 @@ interface ViewStep {
   /** Output of the node that is asked for. */
   readonly output: number;
   /**
-   * Integers of a constant input, or of the attribute that older versions have instead, or what stands
-   * for both where there is neither; undefined where they are computed.
+   * Integers of a constant input, or of the attribute that older versions have instead, or what
+   * stands for both where there is neither; undefined where they are computed.
    */
   readonly findIntegers: (
     input: number,

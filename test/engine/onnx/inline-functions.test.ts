@@ -70,7 +70,7 @@ test("functions with another version of the operators stay, by either name of th
   );
 });
 
-test("of functions with different versions of what the model does not import, one kind is inlined", () => {
+test("functions that import different versions are not all inlined", () => {
   assert.deepEqual(callTwo([], { domain: "", version: 11n }, { domain: "", version: 17n }), {
     operators: ["Softmax", "F1"],
     functions: 2,

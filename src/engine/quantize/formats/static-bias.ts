@@ -23,10 +23,10 @@ export interface StaticBias {
 }
 
 /**
- * Adds the bias of the only operator that takes a weight; undefined where it has none of a form. What
- * rounding the weight changes in the outputs on average is subtracted from it where means of the input
- * are known: bias correction, Data-Free Quantization Through Weight Equalization and Bias Correction,
- * M. Nagel et al., arXiv 1906.04721. They stand for a convolution's padding too.
+ * Adds the bias of the only operator that takes a weight; undefined where it has none of a form.
+ * What rounding the weight changes in the outputs on average is subtracted from it where means of
+ * the input are known: bias correction, Data-Free Quantization Through Weight Equalization and Bias
+ * Correction, M. Nagel et al., arXiv 1906.04721. They stand for a convolution's padding too.
  */
 export function addStaticBias(
   rewrite: GraphRewrite,

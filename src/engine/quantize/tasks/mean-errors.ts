@@ -7,7 +7,7 @@ export interface MeanInputs {
   /** Groups of outputs, each of which has inputs of its own. */
   readonly groups: number;
   readonly outputs: number;
-  /** Values of the weight from one output to the next, and from one input of a group to the next. */
+  /** Values of the weight between two outputs, and between two inputs of a group. */
   readonly steps: { readonly output: number; readonly input: number };
 }
 

@@ -69,7 +69,7 @@ test("decide() holds a node that does not stop a pod responsible", () => {
   assert.ok(actions.some(({ type }) => type === "removeLostPod"));
 });
 
-test("decide() deletes a job by the operator's time to live, unless it has its own or a Batch", () => {
+test("decide() deletes jobs by the operator's time to live, but not those of a Batch", () => {
   const status = { status: "Completed" as const, report: { recorded: true } };
   const settings = { ...jobSettings, resourceTtlSeconds: 60 };
   const decideAfterMinute = (fields: Parameters<typeof makeJob>[0]) =>
