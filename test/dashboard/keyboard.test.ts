@@ -63,10 +63,11 @@ async function createToken(page: Page): Promise<string> {
 }
 
 async function startJob(page: Page, file: string): Promise<void> {
+  // Chromium reports choosers only from a while after that.
+  const chooser = page.waitForEvent("filechooser");
   await openByPalette(page, "New job");
   await page.getByRole("heading", { name: "New job" }).waitFor();
   await tabTo(page, /Drop an ONNX file here/);
-  const chooser = page.waitForEvent("filechooser");
   await page.keyboard.press("Space");
   await (await chooser).setFiles(file);
   await page.getByText("Uploaded").waitFor();
