@@ -32,8 +32,10 @@ function sha256Of(content: Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
+const timed: PartialRecipe = { evaluation: { latencyBudgetSeconds: 0.1 } };
+
 test("the worker compresses a real model, and reports its stages, figures and artifacts", async (t) => {
-  const { service, storage, start } = await makeJob(t, orientation);
+  const { service, storage, start } = await makeJob(t, orientation, { recipe: timed });
   assert.equal(await exitCode(start()), workerExit.completed);
   const { events } = service;
   const statuses = events.flatMap((event) => (event.type === "status" ? [event.status] : []));
@@ -342,6 +344,7 @@ test("the worker times the result against the baseline's own", async (t) => {
   ] as const) {
     const { service, start } = await makeJob(t, orientation, {
       storage,
+      recipe: timed,
       baseline: [{ name: "model.onnx", sha256: baseline }],
     });
     assert.equal(await exitCode(start()), workerExit.completed);

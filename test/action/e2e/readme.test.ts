@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { builtinTargets } from "../../../src/contract/jobs/target.ts";
 import { actMissing } from "../../support/cluster/cluster-missing.ts";
 import { realModel } from "../../support/real-models.ts";
 import { startRunningService } from "../../support/running-service.ts";
@@ -13,23 +11,13 @@ import { runWorkflow } from "./run-workflow.ts";
 
 const readme = path.join(import.meta.dirname, "../../../README.md");
 
-/** The built-in ones, which time nothing: the test looks at no latency. */
-const briefTargets = builtinTargets.map((target) => ({
-  ...target,
-  recipe: { ...target.recipe, evaluation: { latencyBudgetSeconds: 0 } },
-}));
-
 test(
   "the README's workflow compresses a repository's models as it stands",
   { skip: actMissing },
   async (t) => {
     const [, text = ""] =
       /```yaml\n(name: Compression\n[^`]*)```/.exec(await readFile(readme, "utf8")) ?? [];
-    const folder = await mkdtemp(path.join(tmpdir(), "targets-"));
-    t.after(() => rm(folder, { recursive: true }));
-    const file = path.join(folder, "targets.json");
-    await writeFile(file, JSON.stringify({ targets: briefTargets }));
-    const service = await startRunningService(t, { environment: { MOS_TARGETS_FILE: file } });
+    const service = await startRunningService(t);
     const gitHub = await startGitHub(t);
     const { succeeded, summary, log } = await runWorkflow(t, {
       workflow: { text },
