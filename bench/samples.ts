@@ -5,17 +5,19 @@ import { resolveRecipe } from "../src/contract/jobs/resolve-recipe.ts";
 import type { PartialRecipe } from "../src/contract/jobs/recipe.ts";
 import type { Telemetry } from "../src/contract/jobs/telemetry.ts";
 import { compressModel } from "../src/engine/compress-model.ts";
-import { evaluateModels } from "../src/engine/evaluate-models.ts";
 import { contribTarget } from "../test/engine/quantize/compress.ts";
 import { minilmData, realModel, type RealModelName } from "../test/support/real-models.ts";
 import { type BenchRow, reportBench } from "./result.ts";
+import { evaluateResult } from "./samples/evaluate-result.ts";
 import { realKinds, writeRealSamples } from "./samples/real-samples.ts";
 
 /**
  * SQNR of results on generated samples beside that on real data: text rendered in an outline font,
- * recorded speech, and English sentences.
+ * recorded speech, and English sentences. Arguments: names of models, by default all.
  */
-const models = [...(Object.keys(realKinds) as RealModelName[]), "minilm"] as const;
+const wanted = process.argv.slice(3);
+const known = [...(Object.keys(realKinds) as RealModelName[]), "minilm"] as const;
+const models = known.filter((name) => wanted.length === 0 || wanted.includes(name));
 
 const recipes: Readonly<Record<string, PartialRecipe>> = {
   "int8-weight": { scheme: "int8-weight" },
@@ -54,34 +56,13 @@ async function compareModel(model: RealModelName): Promise<BenchRow[]> {
       outputDirectory,
     });
     const resultPath = join(outputDirectory, "model.onnx");
-    const real = await evaluate(originalPath, resultPath, dataPath);
-    const generated = await evaluate(originalPath, resultPath, undefined);
+    const evaluating = { originalPath, resultPath, samples, scratchDirectory: folder };
+    const real = await evaluateResult({ ...evaluating, dataPath });
+    const generated = await evaluateResult(evaluating);
     found.push(...compareFigures(`${name} of ${model}`, generated, real));
     process.stdout.write(`${JSON.stringify(found.at(-1))}\n`);
   }
   return found;
-}
-
-async function evaluate(
-  originalPath: string,
-  resultPath: string,
-  dataPath: string | undefined,
-): Promise<Partial<Telemetry>> {
-  const measured: Partial<Telemetry> & { warnings: Telemetry["warnings"] } = { warnings: [] };
-  await evaluateModels({
-    ...quiet,
-    originalPath,
-    resultPath,
-    dataPath,
-    evaluation: { samples, latencyBudgetSeconds: 0, minCosine: -1 },
-    executionProvider: "cpu",
-    scratchDirectory: folder,
-    onMeasured: ({ warnings = [], ...figures }) => {
-      Object.assign(measured, figures);
-      measured.warnings.push(...warnings);
-    },
-  });
-  return measured;
 }
 
 function compareFigures(

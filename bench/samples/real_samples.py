@@ -1,6 +1,6 @@
 """Renders real data for a model: pages and lines of text in an outline font, or windows of recorded speech with the model's own states.
 
-Usage: real_samples.py KIND MODEL SPEECH.wav OUTPUT.npz..., each with other samples.
+Usage: real_samples.py KIND MODEL SPEECH.wav SAMPLES OUTPUT.npz..., each with other samples.
 """
 
 import sys
@@ -10,7 +10,6 @@ import numpy as np
 import onnxruntime
 from PIL import Image, ImageDraw, ImageFont
 
-SAMPLES = 16
 TEXT = (
     "The engine reads a model, stores its weights in fewer bits and measures what that cost. "
     "Invoice No. 2024-117, due on 14 March: 3 hours of work at 85.50, travel 42.10, total 298.60. "
@@ -76,8 +75,8 @@ def open_session(model):
     return onnxruntime.InferenceSession(model, options)
 
 
-def voice(session, speech, window, position):
-    """Every fourth window of the recording, with the states that the windows before it leave."""
+def voice(session, speech, window, count, position):
+    """Windows from all over the recording, with the states that the windows before it leave."""
     with wave.open(speech) as recording:
         sound = np.frombuffer(recording.readframes(recording.getnframes()), np.int16).astype(np.float32) / 32768
     inputs = {each.name: each for each in session.get_inputs()}
@@ -95,18 +94,19 @@ def voice(session, speech, window, position):
         samples.append(feeds)
         results = session.run(None, feeds)
         values = dict(zip(states, results[1:]))
-    stride = max(1, len(samples) // SAMPLES)
-    samples = samples[(stride // 2 + position) % stride :: stride][:SAMPLES]
+    stride = max(1, len(samples) // count)
+    samples = samples[(stride // 2 + position) % stride :: stride][:count]
     return {name: np.stack([sample[name] for sample in samples]) for name in samples[0]}
 
 
-def main(kind, model, speech, *outputs):
+def main(kind, model, speech, count, *outputs):
+    count = int(count)
     session = open_session(model)
     for position, output in enumerate(outputs):
         if kind in IMAGES:
-            samples = {session.get_inputs()[0].name: np.stack([IMAGES[kind](i) for i in range(SAMPLES)])}
+            samples = {session.get_inputs()[0].name: np.stack([IMAGES[kind](i) for i in range(count)])}
         else:
-            samples = voice(session, speech, int(kind.removeprefix("voice-")), position)
+            samples = voice(session, speech, int(kind.removeprefix("voice-")), count, position)
         np.savez(output, **samples)
 
 
