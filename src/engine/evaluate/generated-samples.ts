@@ -16,7 +16,7 @@ import { replaceHiddenCharacters } from "../../contract/text/hidden-characters.t
 import type { SampleInput } from "./input-content.ts";
 
 /** Steps of a model with a state from one sample to the next. */
-const stepsBetween = 4;
+const stepsBetween = 8;
 
 /** Tokens after a text whose keys and values are there. */
 const continuedTokens = 4;
