@@ -30,6 +30,8 @@ interface ImageSize {
   readonly height: number;
   /** Whether the model expects bright pictures, as readers of documents do. */
   readonly bright: boolean;
+  /** Whether single lines are upside down where pages are turned, and not upright. */
+  readonly turnsLines: boolean;
 }
 
 /**
@@ -38,14 +40,14 @@ interface ImageSize {
  * edges are those of natural images (Lee, Mumford and Huang, 2001).
  */
 export function drawImage(
-  { width, height, bright }: ImageSize,
+  { width, height, bright, turnsLines }: ImageSize,
   seed: number,
   random: Random,
 ): Float32Array {
   const scene = scenes[seed % scenes.length] ?? scenes[0];
   const isLine = height <= maxLineHeight && width >= 2 * height;
-  const isTurned = !isLine && scene.quarters % 2 === 1;
-  const [w, h] = isTurned ? [height, width] : [width, height];
+  const quarters = isLine ? turnLine(scene.quarters, turnsLines) : scene.quarters;
+  const [w, h] = quarters % 2 === 1 ? [height, width] : [width, height];
   const canvas = { width: w, height: h, pixels: new Float32Array(3 * w * h) };
   const isPage = scene.background !== "photograph" || (bright && !isLine);
   const isDark = scene.background === "tinted page" && random() < 0.5;
@@ -55,7 +57,12 @@ export function drawImage(
   if (isLine) writeSingleLine(canvas, { isDark: isDark || !isPage }, random);
   else if (scene.text || bright) writeLines(canvas, { isDark: isDark || !isPage }, random);
   addNoise(canvas, 0.01 + 0.02 * random(), random);
-  return turn(canvas, isLine ? 0 : scene.quarters);
+  return turn(canvas, quarters);
+}
+
+/** Quarters by which a line is turned where a page is by others. */
+function turnLine(quarters: number, turnsLines: boolean): 0 | 2 {
+  return turnsLines && quarters > 0 ? 2 : 0;
 }
 
 function pageColor(isTinted: boolean, isDark: boolean, random: Random): Color {

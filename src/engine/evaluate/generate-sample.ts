@@ -13,7 +13,7 @@ import {
 import { ServiceError } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import { countElements } from "../onnx/tensor-shape.ts";
-import { drawImage } from "./draw-image.ts";
+import { drawImage, maxLineHeight } from "./draw-image.ts";
 import type { InputContent, SampleInput } from "./input-content.ts";
 import { speak } from "./speak.ts";
 import { writeSentences } from "./write-sentences.ts";
@@ -99,7 +99,7 @@ function createContentValues(
 }
 
 function createPixels(
-  { channelsLast, normalization, bright }: Extract<InputContent, { kind: "image" }>,
+  { channelsLast, normalization, bright, turnsLines }: Extract<InputContent, { kind: "image" }>,
   shape: readonly number[],
   seed: number,
   random: () => number,
@@ -107,7 +107,7 @@ function createPixels(
   const [, first = 1, second = 1, third = 1] = shape;
   const [channels, height, width] = channelsLast ? [third, first, second] : [first, second, third];
   const area = height * width;
-  const pixels = drawImage({ width, height, bright }, seed, random);
+  const pixels = drawImage({ width, height, bright, turnsLines }, seed, random);
   return (index) => {
     const channel = channelsLast ? index % channels : Math.floor(index / area) % channels;
     const at = channelsLast ? Math.floor(index / channels) % area : index % area;
@@ -241,7 +241,7 @@ export async function chooseSizes(
 ): Promise<SizeChoice> {
   const tried = new Set<string>();
   let refusal: Error | undefined;
-  for (const choice of sizeChoices) {
+  for (const choice of orderSizes(inputs)) {
     const sample = generateSample(inputs, choice, 0);
     const key = `${describeShapes(sample)} ${choice.idLimit}`;
     if (tried.has(key)) continue;
@@ -256,6 +256,14 @@ export async function chooseSizes(
     `The original runs on none of ${tried.size} generated inputs; ${advice}`,
     { cause: refusal },
   );
+}
+
+/** Those of lines come first for a model that takes lines. */
+function orderSizes(inputs: readonly SampleInput[]): readonly SizeChoice[] {
+  const takesLines = inputs.some(({ content }) => content?.kind === "image" && content.isLine);
+  if (!takesLines) return sizeChoices;
+  const isHigh = ({ height }: SizeChoice) => Number(height > maxLineHeight);
+  return sizeChoices.toSorted((a, b) => isHigh(a) - isHigh(b));
 }
 
 /** Why a sample cannot be used; undefined where it can. A crash is not about sizes. */

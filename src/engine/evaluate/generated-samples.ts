@@ -11,6 +11,7 @@ import { labelRuntimeErrors } from "./label-runtime-errors.ts";
 import type { RunnableModel } from "./model-session.ts";
 import type { Sample, TensorData } from "./tensor-data.ts";
 import type { GeneratedInput } from "../../contract/jobs/telemetry.ts";
+import { maxLineHeight } from "./draw-image.ts";
 import { truncate } from "../../contract/text/truncate.ts";
 import { replaceHiddenCharacters } from "../../contract/text/hidden-characters.ts";
 import type { SampleInput } from "./input-content.ts";
@@ -111,15 +112,17 @@ async function planSizes(
   });
 }
 
+/** Lines of text stay as high as their readers take them. */
 function otherSizes({ sequence, height, width, ...choice }: SizeChoice): SizeChoice[] {
   const scale = (size: number, factor: number) =>
     Math.max(32, Math.round((size * factor) / 32) * 32);
+  const higher = (factor: number) => (height <= maxLineHeight ? height : scale(height, factor));
   return [
     { ...choice, sequence: sequence * 2, height, width: scale(width, 1.5) },
     {
       ...choice,
       sequence: Math.max(1, sequence / 2),
-      height: scale(height, 1.25),
+      height: higher(1.25),
       width: scale(width, 0.75),
     },
   ];

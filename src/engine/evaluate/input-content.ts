@@ -13,6 +13,10 @@ export type InputContent =
       readonly normalization: ImageNormalization;
       /** Whether the model was trained on bright pictures. */
       readonly bright: boolean;
+      /** Whether it is a line of text. */
+      readonly isLine: boolean;
+      /** Whether lines are upside down at times, as for a model that says which ones are. */
+      readonly turnsLines: boolean;
     }
   | { readonly kind: "sound" }
   | { readonly kind: "tokens"; readonly vocabulary: number }
@@ -39,27 +43,26 @@ export function findInputContents(
     }),
   );
   return inputs.map((input) => {
-    const content = findContent(input, { inputs, values, states });
+    const content = findContent(input, { inputs, outputs, values, states });
     return content === undefined ? input : { ...input, content };
   });
 }
 
 interface Surroundings {
   readonly inputs: readonly TensorSignature[];
+  readonly outputs: ModelSignature["outputs"];
   readonly values: GraphValues;
   readonly states: ReadonlyMap<string, string>;
 }
 
-function findContent(
-  input: TensorSignature,
-  { inputs, values, states }: Surroundings,
-): InputContent | undefined {
+function findContent(input: TensorSignature, surroundings: Surroundings): InputContent | undefined {
+  const { inputs, values, states } = surroundings;
   const output = states.get(input.name);
   if (output !== undefined) return { kind: "state", output };
   if (/^u?int/.test(input.type) && input.type !== "uint8") return findTokens(input, values);
   if (!/^float|^uint8/.test(input.type) || /mask/i.test(input.name)) return undefined;
   const axis = findChannelAxis(input);
-  if (axis !== undefined) return findImage(input, axis, values);
+  if (axis !== undefined) return findImage(input, axis, surroundings);
   return isSound(input, inputs, states.size > 0) ? { kind: "sound" } : undefined;
 }
 
@@ -77,15 +80,23 @@ function isChannelCount(size: number | string | undefined): size is 1 | 3 | 4 {
 /** Mean of pixels from which on pictures are pages rather than photographs. */
 const leastBright = 0.7;
 
-function findImage(input: TensorSignature, axis: 1 | 3, values: GraphValues): InputContent {
+function findImage(
+  input: TensorSignature,
+  axis: 1 | 3,
+  { values, outputs }: Surroundings,
+): InputContent {
   const height = input.shape[axis === 1 ? 2 : 1];
-  const isLine = typeof height === "number" && height <= maxLineHeight;
+  const isLine = typeof height === "number" ? height <= maxLineHeight : values.keepsWidth();
+  // Readers have a row for each place of a line, and classifiers one for the line.
+  const turnsLines = outputs.every(({ isTensor, ...each }) => {
+    return !isTensor || ("shape" in each && each.shape.length <= 2);
+  });
   const channels = Number(input.shape[axis]);
   const found = findNormalization(values, input.name, { channels, isLine });
   const byte = { name: "0 to 255", mean: [0, 0, 0], deviation: [1 / 255, 1 / 255, 1 / 255] };
   const normalization = input.type === "uint8" ? byte : found.normalization;
   const bright = (found.brightness ?? 0) >= leastBright;
-  return { kind: "image", channelsLast: axis === 3, normalization, bright };
+  return { kind: "image", channelsLast: axis === 3, normalization, bright, isLine, turnsLines };
 }
 
 /** A waveform: at least 256 values in a row, or as many as there are. */

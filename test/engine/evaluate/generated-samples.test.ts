@@ -61,6 +61,16 @@ test("a text detector finds generated text, at several sizes, and none where the
   assert.deepEqual(described?.shapes, [...new Set(shapes)]);
 });
 
+test("a classifier of lines gets lines, and sees which of them are upside down", async () => {
+  const { outputs, generated } = await runOnGenerated("ocr-orientation", 8);
+  assert.deepEqual(outputs.map(largestIndex), [0, 0, 1, 0, 1, 0, 0, 1]);
+  assert.deepEqual(generated[0]?.shapes, [
+    "1 × 3 × 48 × 320",
+    "1 × 3 × 48 × 480",
+    "1 × 3 × 48 × 256",
+  ]);
+});
+
 test("the normalization of a text recognizer is found in its BatchNormalization", async () => {
   const { outputs, generated } = await runOnGenerated("ocr-recognition", 2);
   assert.match(generated[0]?.content ?? "", /, -1 to 1$/);
