@@ -60614,7 +60614,7 @@ __nccwpck_require__.d(__webpack_exports__, {
   Y9: () => (/* binding */ telemetry)
 });
 
-// UNUSED EXPORTS: endedStage, maxReportedOutputs, maxSeconds, maxSqnrDb, maxUnfusedNodes, maxWarnings, stageName
+// UNUSED EXPORTS: endedStage, jobCosts, maxReportedOutputs, maxSeconds, maxSqnrDb, maxUnfusedNodes, maxWarnings, stageName
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
 var schemas = __nccwpck_require__(3045);

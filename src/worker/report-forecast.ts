@@ -1,7 +1,7 @@
 import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
+import { repeatCosts } from "./repeat-costs.ts";
 import { countFolderBytes } from "./watch-usage.ts";
-import { maxSeconds } from "../contract/jobs/telemetry.ts";
 import { forecastJob } from "../engine/forecast-job.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import type { CompressionPlan } from "../engine/plan-compression.ts";
@@ -12,16 +12,15 @@ export async function reportForecast(
   { model }: JobInputs,
   plan: CompressionPlan,
 ): Promise<void> {
-  const { recipe, part, secondsPerByte } = assignment;
+  const { recipe, part, earlierCosts } = assignment;
   if (recipe.calibration !== undefined) return;
-  const costs = await forecastJob(plan, {
+  const planned = await forecastJob(plan, {
     recipe,
     isCheckpoint: isCheckpoint(model.path),
     isRemote: model.remote !== undefined,
     isAssembled: part !== null,
     folderBytes: countFolderBytes(workDirectory),
   });
-  const seconds =
-    secondsPerByte === null ? undefined : Math.min(maxSeconds, secondsPerByte * plan.originalBytes);
-  reporter.telemetry({ forecast: { ...costs, seconds } });
+  const repeated = repeatCosts(earlierCosts, plan.originalBytes);
+  reporter.telemetry({ forecast: { ...planned, ...repeated } });
 }

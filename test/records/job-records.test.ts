@@ -41,27 +41,35 @@ test("jobs.create() keeps whether a job only plans, for its worker too", async (
   await records.close();
 });
 
-test("workers.findPace() says how long jobs of the same model and recipe took for each byte", async () => {
+test("workers.findEarlierCosts() says what jobs of the same model and recipe took, the newest first", async () => {
   const recipe = { ...defaultRecipe, scheme: "fp16" } as const;
   const { records, ids } = await recordsWith([{}, {}, { dryRun: true }, { recipe }, {}]);
   const seconds = [10, 30, undefined, 900];
+  const size = { originalBytes: 1000, resultBytes: 500, ratio: 0.5, predicted: false };
   for (const [index, id] of ids.entries()) {
     await records.attempts.begin(id, "hash");
     const taken = seconds[index];
-    const usage = taken && { peakMemoryBytes: 1, diskBytes: 1, seconds: taken };
+    const usage = taken && { peakMemoryBytes: 1, diskBytes: 2, seconds: taken };
     await records.workers.recordEvents(
       id,
       1,
       numbered(
         1,
         { type: "status", status: "Optimizing" },
-        { type: "model", bytes: 1000, sha256: "0".repeat(64) },
-        { type: "telemetry", telemetry: usage ? { usage } : {} },
+        { type: "telemetry", telemetry: usage ? { size, usage } : { size } },
         ...(index < seconds.length ? [{ type: "result", outcome: "Completed" } as const] : []),
       ),
     );
   }
-  assert.equal(await records.workers.findPace(ids.at(-1) ?? ""), 0.03);
+  assert.deepEqual(
+    await records.workers.findEarlierCosts(ids.at(-1) ?? ""),
+    [30, 10].map((taken) => ({
+      originalBytes: 1000,
+      peakMemoryBytes: 1,
+      diskBytes: 2,
+      seconds: taken,
+    })),
+  );
   await records.close();
 });
 

@@ -10,11 +10,11 @@ const project = "default";
 const at = "2026-03-01T00:00:00.000Z";
 const killed = { code: "worker_killed", message: "Killed" } as const;
 
-test("workers.findAssignment() returns all that a worker needs except limits and earlier times", async () => {
+test("workers.findAssignment() returns all that a worker needs except limits and earlier costs", async () => {
   const { records, id } = await recordsWithWorker();
   const found = await records.workers.findAssignment(id, 1);
   const limits = { maxModelBytes: 1, allowedRoots: [], allowPrivateAddresses: false };
-  const whole = { ...found, limits, secondsPerByte: null };
+  const whole = { ...found, limits, earlierCosts: [] };
   const parsed = assignment.parse(whole);
   assert.deepEqual(parsed, whole);
   assert.deepEqual(parsed.model, {

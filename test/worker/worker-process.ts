@@ -55,7 +55,7 @@ export async function makeJob(
     baseline: null,
     latencyLimits: {},
     comparison: null,
-    secondsPerByte: null,
+    earlierCosts: [],
     ...rest,
     limits: { maxModelBytes: 1e9, allowedRoots: ["/"], allowPrivateAddresses: true, ...limits },
   };

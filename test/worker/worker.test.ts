@@ -94,7 +94,8 @@ for (const [kind, recipe] of plannedRecipes) {
     };
     const data = "upload:sha256:" + "0".repeat(64);
     const asked = { ...recipe, evaluation: { data } };
-    const dry = await run({ dryRun: true, recipe: asked, secondsPerByte: 1e-6 });
+    const earlier = { originalBytes: 1e6, peakMemoryBytes: 2e6, diskBytes: 3e6, seconds: 1 };
+    const dry = await run({ dryRun: true, recipe: asked, earlierCosts: [earlier] });
     const real = await run({ recipe: { ...recipe, evaluation: { level: "none" } } });
 
     const { size, weights } = dry.telemetry;

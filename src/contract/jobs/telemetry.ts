@@ -139,7 +139,7 @@ export const maxSeconds = 1e8;
 const seconds = z.number().min(0).max(maxSeconds);
 
 /** What a job takes of its machine, as it was forecast and as it was measured. */
-const jobCosts = z.object({
+export const jobCosts = z.object({
   peakMemoryBytes: z
     .int()
     .min(0)
@@ -216,8 +216,9 @@ export const telemetry = z
     forecast: jobCosts
       .optional()
       .describe(
-        "What the whole job takes, from the plan before any weight is read, a dry run's too; of a " +
-          "job of several pods what the last of them takes, without its time. Absent with " +
+        "What the whole job takes, a dry run's too: the most that the last jobs of the same model, " +
+          "target and recipe took, or else what the plan says before any weight is read; of a job " +
+          "of several pods what the last of them takes, without its time. Absent with " +
           "`recipe.auto` or `recipe.calibration`.",
       ),
     usage: jobCosts

@@ -5,7 +5,7 @@ import { logLine, reportedLine } from "./log.ts";
 import { recipe } from "./recipe.ts";
 import { jobKind, jobOutcome, workingStatus } from "./status.ts";
 import { target } from "./target.ts";
-import { endedStage, telemetry } from "./telemetry.ts";
+import { endedStage, jobCosts, telemetry } from "./telemetry.ts";
 import { jobError } from "../errors.ts";
 import { jobId } from "../id.ts";
 import { textLimits } from "../limits.ts";
@@ -32,6 +32,11 @@ export type OptimizedShare = z.infer<typeof optimizedShare>;
  */
 const modelOutline = z.object({ sha256, bytes: z.int().min(0) });
 export type ModelOutline = z.infer<typeof modelOutline>;
+
+const earlierCosts = jobCosts.extend({
+  originalBytes: z.int().min(1).describe("Of the model that the job had."),
+});
+export type EarlierCosts = z.infer<typeof earlierCosts>;
 
 /** What a worker is to do: the answer to `GET /worker/v1/jobs/{id}`. */
 export const assignment = z.object({
@@ -85,13 +90,10 @@ export const assignment = z.object({
     })
     .nullable()
     .describe("How the model is compared with those of other commits; null where it is not."),
-  secondsPerByte: z
-    .number()
-    .nullable()
-    .describe(
-      "Median time that earlier jobs of the same model, target and recipe took for each byte of the " +
-        "model; null where there are none.",
-    ),
+  earlierCosts: z
+    .array(earlierCosts)
+    .default([])
+    .describe("What the last jobs of the same model name, target and recipe took."),
   limits: z.object({
     maxModelBytes: z.int(),
     allowedRoots: z.array(z.string()).describe("Folders under which `file://` models may lie."),

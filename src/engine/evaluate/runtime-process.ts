@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { collectGarbage } from "./collect-garbage.ts";
 import { readPeakOfProcess } from "./read-peak-memory-bytes.ts";
 import { sessionReply, type SessionReply, type SessionRequest } from "./session-protocol.ts";
 import { ServiceError } from "../../contract/errors.ts";
@@ -41,6 +42,8 @@ export class RuntimeProcess implements AsyncDisposable {
 
   constructor(signal: AbortSignal) {
     signal.throwIfAborted();
+    // The peak is that of both processes together.
+    collectGarbage();
     this.#signal = signal;
     this.#process = fork(sessionProcessPath, [], {
       serialization: "advanced",

@@ -21,7 +21,7 @@ import { parseJob } from "./find-record.ts";
 import type { WriteTransaction } from "../database/store.ts";
 
 /** An assignment without the limits, which are the service's, and without what earlier jobs took. */
-type NewAssignment = Omit<Assignment, "limits" | "secondsPerByte">;
+type NewAssignment = Omit<Assignment, "limits" | "earlierCosts">;
 
 /** What the worker of an attempt does; undefined where the job or the attempt has ended. */
 export async function findAssignment(

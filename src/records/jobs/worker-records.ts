@@ -6,7 +6,7 @@ import {
   currentAttempts,
   findAttempts,
 } from "./find-attempts.ts";
-import { findPace } from "./find-pace.ts";
+import { findEarlierCosts } from "./find-earlier-costs.ts";
 import { findRecord } from "./find-record.ts";
 import { appendLines, unreadLines } from "./log-records.ts";
 import { saveRecords } from "./save-records.ts";
@@ -40,8 +40,9 @@ export function workerRecords(store: Store) {
     findAssignment: (jobId: string, attempt: number) =>
       runReadTransaction(store, (trx) => findAssignment(trx, jobId, attempt)),
 
-    /** Seconds for each byte of the model that jobs like this one took; null where there are none. */
-    findPace: (jobId: string) => runReadTransaction(store, (trx) => findPace(trx, jobId)),
+    /** What the last jobs like this one took. */
+    findEarlierCosts: (jobId: string) =>
+      runReadTransaction(store, (trx) => findEarlierCosts(trx, jobId)),
 
     /**
      * Records what a worker reports. Events that are recorded already are ignored, and so is

@@ -28,7 +28,7 @@ async function readAssignment(context: ServerContext, id: string, request: Reque
   countRequests(assignmentCost);
   const assignment = await records.workers.findAssignment(id, attempt);
   if (assignment) {
-    return { ...assignment, secondsPerByte: await records.workers.findPace(id), limits };
+    return { ...assignment, earlierCosts: await records.workers.findEarlierCosts(id), limits };
   }
   throw new ServiceError("job_finished", `Attempt ${attempt} at job "${id}" is over`);
 }

@@ -28,7 +28,7 @@ export async function listenForWorkers(
       }
       if (await storeSentBlob(request, response, blobs)) return;
       const limits = { maxModelBytes: 2 ** 30, allowedRoots: ["/"], allowPrivateAddresses: false };
-      const added = { limits, secondsPerByte: null };
+      const added = { limits, earlierCosts: [] };
       const reply =
         events === undefined
           ? { ...(await records.workers.findAssignment(jobId, attempt)), ...added }
