@@ -251,7 +251,8 @@ function jobRow(job: Job, publicUrl: string): ReportRow {
   };
 }
 
-function reportCheckName({ settings, request }: ReportRecord): string {
+/** The name of a report's check run. */
+export function reportCheckName({ settings, request }: ReportRecord): string {
   return batchCheckName(settings.checkName, request.dryRun);
 }
 

@@ -2,11 +2,18 @@ import type { Updateable } from "kysely";
 import type { Job } from "../../contract/jobs/job.ts";
 import { parseReportRow, type ReportRecord } from "./insert-report.ts";
 import { parseJob } from "./find-record.ts";
+import { reportedCommit } from "../database/dialect-sql.ts";
 import type { Schema } from "../database/schema.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "../database/store.ts";
 
 /** A report as long as none of its jobs is submitted again and its results are not accepted. */
 type ReportRound = Pick<ReportRecord, "id" | "round" | "isAccepted">;
+
+interface CommitOnGitHub {
+  readonly repository: string;
+  readonly repositoryNumber: number;
+  readonly sha: string;
+}
 
 export function reportRecords(store: Store) {
   const { db } = store;
@@ -51,6 +58,27 @@ export function reportRecords(store: Store) {
         .where("job_id", "=", jobId)
         .executeTakeFirst();
       return row && parseReportRow(row);
+    },
+
+    /**
+     * The reports on a commit of a repository, the newest last. One that knows the repository's
+     * number is not found by its name.
+     */
+    async listOfCommit(commit: CommitOnGitHub): Promise<ReportRecord[]> {
+      const { repository, repositoryNumber, sha } = commit;
+      const rows = await db
+        .selectFrom("github_reports")
+        .selectAll()
+        .where(reportedCommit(db), "=", sha)
+        .orderBy("id")
+        .execute();
+      return rows
+        .map(parseReportRow)
+        .filter(({ settings }) =>
+          settings.repositoryNumber === undefined
+            ? settings.repository.toLowerCase() === repository.toLowerCase()
+            : settings.repositoryNumber === repositoryNumber,
+        );
     },
 
     /** Jobs that count for the report, in the order of models × targets. */
