@@ -127,6 +127,25 @@ test("Re-run of a job's own check run submits that job, once", async (t) => {
   await untilCheckRun(gitHub, `${name}: one for cpu`, "success");
 });
 
+test("a job's re-run while its batch works goes on in the batch's check run", async (t) => {
+  const { gitHub, service } = await start(t);
+  const { jobs } = await submitBatch(service, reportedBatch(["one", "two"]));
+  const [one, two] = jobs;
+  await endJob(service, one?.id ?? "", failed);
+  const { id, external_id } = await untilCheckRun(gitHub, `${name}: one for cpu`, "failure");
+  await until("the service knows that check run", () =>
+    service.records.reports.findByCheckedJob(external_id ?? ""),
+  );
+  const check_run = { id, external_id, app: { id: appId } };
+  await deliver(service, { action: "rerequested", check_run, sender: { login: "octocat" } });
+  await endJob(service, two?.id ?? "", completed);
+  const [report] = await service.records.reports.listOpen();
+  for (const again of repeated(report, jobs)) await endJob(service, again, completed);
+  await untilCheckRun(gitHub, name, "success");
+  const unfinished = gitHub.checkRuns().filter(({ status }) => status !== "completed");
+  assert.deepEqual(unfinished, []);
+});
+
 test("Re-run all checks submits what failed in the newest batch of each check of the commit, once", async (t) => {
   const { service } = await start(t);
   const batchOf = (fields: Record<string, string>, models = ["one"]) => {

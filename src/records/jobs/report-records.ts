@@ -7,7 +7,7 @@ import type { Schema } from "../database/schema.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "../database/store.ts";
 
 /** A report as long as none of its jobs is submitted again and its results are not accepted. */
-type ReportRound = Pick<ReportRecord, "id" | "round" | "isAccepted">;
+type ReportedResults = Pick<ReportRecord, "id" | "jobIds" | "isAccepted">;
 
 interface CommitOnGitHub {
   readonly repository: string;
@@ -95,19 +95,29 @@ export function reportRecords(store: Store) {
       });
     },
 
-    /** Records a check run as it was last written, with a hash of what it shows. */
-    recordCheckRun: (
-      report: ReportRound,
+    /** Records the check run of a round as it was last written, with a hash of what it shows. */
+    async recordCheckRun(
+      { id, round }: Pick<ReportRecord, "id" | "round">,
       { checkRun, contentHash }: { readonly checkRun: number; readonly contentHash: string },
-    ) => updateReportRound(db, report, { check_run: checkRun, content_hash: contentHash }),
+    ): Promise<void> {
+      await db
+        .updateTable("github_reports")
+        .set({ check_run: checkRun, content_hash: contentHash })
+        .where("id", "=", id)
+        .where("round", "=", round)
+        .execute();
+    },
+
+    /** Whether the check run may be completed: jobs that are submitted from then on get another. */
+    beginConclusion: (report: ReportedResults) => updateReport(db, report, { content_hash: null }),
 
     /** Ends a round: until jobs are submitted again or results accepted, nothing is written. */
-    close: (report: ReportRound) => updateReportRound(db, report, { is_open: 0 }),
+    close: (report: ReportedResults) => updateReport(db, report, { is_open: 0 }),
 
     /** Records that the results became baselines, which the check run then shows. */
-    accept: (report: ReportRound) =>
+    accept: (report: ReportedResults) =>
       runWriteTransaction(store, async ({ trx, effects }) => {
-        await updateReportRound(trx, report, { is_accepted: 1, is_open: 1 });
+        await updateReport(trx, report, { is_accepted: 1, is_open: 1 });
         effects.changed.add(report.id);
       }),
 
@@ -131,16 +141,18 @@ export function reportRecords(store: Store) {
   };
 }
 
-async function updateReportRound(
+/** Whether the results are still those of the report. */
+async function updateReport(
   db: Store["db"] | WriteTransaction["trx"],
-  { id, round, isAccepted }: ReportRound,
+  { id, jobIds, isAccepted }: ReportedResults,
   columns: Updateable<Schema["github_reports"]>,
-): Promise<void> {
-  await db
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable("github_reports")
     .set(columns)
     .where("id", "=", id)
-    .where("round", "=", round)
+    .where("jobs", "=", JSON.stringify(jobIds))
     .where("is_accepted", "=", isAccepted ? 1 : 0)
-    .execute();
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
