@@ -163,7 +163,7 @@ async function probe(contain: Contain, workDirectory: string): Promise<void> {
  * of processes is limited by a setting that is the whole machine's before Linux 6.14 and is left
  * alone there: processes of root are not counted then. At last every capability is given up, so
  * that nothing of this can be undone. Where the machine runs out of memory, the kernel ends the
- * command first.
+ * command first. The list of mounts has spaces in paths as octal numbers.
  */
 const containmentScript = `
 set -eu
@@ -235,6 +235,7 @@ umount -l /dev/old
 rmdir /dev/old
 rmdir "$job/.root" 2>/dev/null || :
 while read -r _ point _ options _; do
+  case "$point" in *\\\\*) point=$(printf %b "$(printf %s "$point" | sed 's/\\\\/\\\\0/g')") ;; esac
   case "$point" in "$job" | "$job"/* | /proc/*) continue ;; esac
   case "$options" in rw*) mount -o remount,bind,ro "$point" 2>/dev/null || : ;; esac
 done < /proc/self/mounts
