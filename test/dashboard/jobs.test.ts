@@ -191,6 +191,16 @@ async function checkNew(page: Page, dashboard: Dashboard): Promise<void> {
   await page.getByRole("alert").waitFor();
   assert.equal((await row.boundingBox())?.y, y, "rows stay below an error");
   await page.unroute("**/v1/jobs/summaries*");
+
+  const more = /summaries\?.*cursor=/;
+  const asked = Promise.withResolvers<Route>();
+  await page.route(more, (route) => asked.resolve(route), { times: 1 });
+  await page.reload();
+  const held = await asked.promise;
+  const { id: wanted } = await startFailingJob(dashboard, "wanted");
+  await page.getByRole("button", { name: "1 new" }).click();
+  await held.continue();
+  await findRow(page, wanted).waitFor();
 }
 
 async function checkBulk(page: Page, { client, origin }: Dashboard): Promise<void> {

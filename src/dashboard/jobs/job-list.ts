@@ -23,7 +23,8 @@ export class JobList {
   readonly #unseenIds = signal<ReadonlySet<string>>(new Set());
   readonly #byId = new Map<string, Signal<JobSummary>>();
   #cursor: string | null = null;
-  #loading: Promise<void> | undefined;
+  #newest: Promise<void> | undefined;
+  #more: Promise<void> | undefined;
 
   constructor(filters: JobFilters) {
     this.#filters = filters;
@@ -53,11 +54,19 @@ export class JobList {
 
   /** Loads the newest, in place of those that are there, or what follows those. */
   load(what: "newest" | "more"): Promise<void> {
-    const cursor = what === "more" ? this.#cursor : null;
-    this.#loading ??= this.#loadPage(cursor)
-      .catch((error: unknown) => (this.error.value = error))
-      .then(() => (this.#loading = undefined));
-    return this.#loading;
+    if (what === "newest") return (this.#newest ??= this.#loadNewest());
+    return this.#newest ?? (this.#more ??= this.#loadMore());
+  }
+
+  async #loadNewest(): Promise<void> {
+    await this.#more;
+    await this.#loadPage(null);
+    this.#newest = undefined;
+  }
+
+  async #loadMore(): Promise<void> {
+    await this.#loadPage(this.#cursor);
+    this.#more = undefined;
   }
 
   async #loadPage(cursor: string | null): Promise<void> {
@@ -71,6 +80,8 @@ export class JobList {
         // What was read may be older than these.
         for (const change of changes) this.#apply(change);
       });
+    } catch (error) {
+      this.error.value = error;
     } finally {
       stop();
     }
