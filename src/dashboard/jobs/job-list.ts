@@ -22,6 +22,7 @@ export class JobList {
   readonly #filters: JobFilters;
   readonly #unseenIds = signal<ReadonlySet<string>>(new Set());
   readonly #byId = new Map<string, Signal<JobSummary>>();
+  readonly #sources = new Map<string, Promise<string | undefined>>();
   #cursor: string | null = null;
   #newest: Promise<void> | undefined;
   #more: Promise<void> | undefined;
@@ -122,9 +123,27 @@ export class JobList {
     if (job === undefined) return;
     const row = this.#byId.get(job.id);
     if (row !== undefined) row.value = job;
-    else if (this.#isNew(job)) {
-      this.#unseenIds.value = new Set([...this.#unseenIds.value, job.id]);
-    }
+    else if (this.#isNew(job)) void this.#countNew(job);
+  }
+
+  /** Counts a job that may belong to the list: a row does not say the source of its model. */
+  async #countNew({ id, model: name }: JobSummary): Promise<void> {
+    const { model } = this.#filters;
+    if (model !== undefined && model !== name && (await this.#findSource(id)) !== model) return;
+    if (this.#byId.has(id)) return;
+    this.#unseenIds.value = new Set([...this.#unseenIds.value, id]);
+  }
+
+  /** Asks once for each job. */
+  #findSource(id: string): Promise<string | undefined> {
+    const found =
+      this.#sources.get(id) ??
+      service.call("getJob", { params: { id } }).then(
+        ({ model }) => model.source,
+        () => undefined,
+      );
+    this.#sources.set(id, found);
+    return found;
   }
 
   #remove(id: string): void {
