@@ -55323,11 +55323,9 @@ var limits = __nccwpck_require__(1351);
 
 
 
-const emptyFile = { fields: {}, models: [], gatePlaces: [] };
 const validSource = `upload:sha256:${"0".repeat(64)}`;
-async function planBatch(inputs, { workspace, defaultSuite }) {
-    const batchFile = inputs["batch-file"];
-    const file = batchFile === undefined ? emptyFile : await readBatchFile(batchFile, workspace);
+async function planBatch(inputs, { workspace, defaultSuite, batchFile }) {
+    const file = await batchFile;
     const entries = inputs.models?.map(parseModelEntry) ?? file.models;
     const models = await findModels(entries, workspace);
     const request = parseRequest({
@@ -55344,11 +55342,9 @@ async function planBatch(inputs, { workspace, defaultSuite }) {
     const gatePlaces = inputs.gates === undefined ? file.gatePlaces : [];
     return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
 }
-async function isDryRun(inputs, workspace) {
-    const batchFile = inputs["batch-file"];
-    if (inputs["dry-run"] || batchFile === undefined)
-        return inputs["dry-run"];
-    return readBatchFile(batchFile, workspace).then(({ fields }) => fields.dryRun === true, () => false);
+async function isDryRun(inputs, batchFile) {
+    const isInFile = await batchFile.then(({ fields }) => fields.dryRun === true, () => false);
+    return inputs["dry-run"] || isInFile;
 }
 function parseRequest(request) {
     const { data, problems } = (0,parse_input/* parseInput */.C)(batch/* batchRequest */.Uv, request);
@@ -55371,7 +55367,10 @@ const plan_batch_model = model/* modelReference */.Dy
 const modelOrLine = schemas/* preprocess */.vkY((value) => (typeof value === "string" ? parseModelEntry(value) : value), plan_batch_model);
 const batchFile = schemas/* strictObject */.rej({ ...batch/* batchFields */.QY.shape, models: schemas/* array */.YOg(modelOrLine).max(1000) })
     .partial();
-async function readBatchFile(file, workspace) {
+async function readBatchFile(inputs, workspace) {
+    const file = inputs["batch-file"];
+    if (file === undefined)
+        return { fields: {}, models: [], gatePlaces: [] };
     const parsed = (0,parse_yaml/* parseYaml */.h)(await readText(file, workspace), batchFile);
     const fromRoot = external_node_path_.relative(workspace, external_node_path_.resolve(workspace, file));
     const placeAt = (line) => {
@@ -55586,12 +55585,12 @@ function truncateAnnotation({ title, message, ...rest }) {
 
 
 
-async function compress(step, credentials) {
+async function compress(step, credentials, batchFile) {
     const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
     const signal = AbortSignal.any([step.signal, limit]);
     let work;
     try {
-        work = await compress_submit(step, credentials, signal);
+        work = await compress_submit(step, credentials, { batchFile, signal });
         if (step.inputs.wait)
             await follow(step, work, signal);
         core/* saveState */.LZ("finished", "true");
@@ -55605,12 +55604,12 @@ async function compress(step, credentials) {
         return { ...result, annotations: [...annotations, ...result.annotations] };
     }
 }
-async function compress_submit(step, credentials, signal) {
+async function compress_submit(step, credentials, { batchFile, signal }) {
     const { inputs, run, identity, dispatcher, github } = step;
     const { workspace, attempt } = run;
     const serviceUrl = inputs["service-url"];
     const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
-    const plan = await planBatch(inputs, { workspace, defaultSuite });
+    const plan = await planBatch(inputs, { workspace, defaultSuite, batchFile });
     const { client, scopes } = await (0,service_client/* openServiceSession */.C)(credentials, { serviceUrl, dispatcher });
     await checkTargets(client, plan.targets, signal);
     const models = await uploadModels(plan.models, client, { workspace, signal });
@@ -55860,7 +55859,9 @@ async function runMain(stepProcess) {
     const identity = (0,workflow_run/* stepIdentity */.Xl)(run, inputs);
     const token = inputs["github-token"];
     const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)(token, run, dispatcher);
-    const reporter = github && (await createCheckRunReporter(github, { inputs, run, identity }));
+    const batchFile = readBatchFile(inputs, run.workspace);
+    const name = (0,check_run_requests/* batchCheckName */.a3)(identity.checkName, await isDryRun(inputs, batchFile));
+    const reporter = github && createCheckRunReporter(github, { inputs, run, identity, name });
     const step = { ...stepProcess, inputs, run, identity, github, reporter };
     if (credentials === undefined) {
         await reportUntrusted(step);
@@ -55868,16 +55869,16 @@ async function runMain(stepProcess) {
     }
     const preparing = { name: identity.checkName, url: run.url, rows: [] };
     const begun = inputs.wait && reporter?.begin(preparing);
-    const result = await compress(step, credentials);
+    const result = await compress(step, credentials, batchFile);
     await begun;
     const published = publishResults(step, result);
     await (signal.aborted ? Promise.race([published, (0,promises_namespaceObject.setTimeout)(cancelGraceMs)]) : published);
 }
-async function createCheckRunReporter(github, { inputs, run, identity }) {
+function createCheckRunReporter(github, { inputs, run, identity, name }) {
     return new check_run_reporter/* CheckRunReporter */.z({
         checks: (0,check_run_reporter/* createCheckRunWriter */.R)(github, run),
         check: {
-            name: (0,check_run_requests/* batchCheckName */.a3)(identity.checkName, await isDryRun(inputs, run.workspace)),
+            name,
             externalId: (0,workflow_run/* digest */.br)(identity.labels),
             detailsUrl: run.url,
         },

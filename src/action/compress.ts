@@ -4,7 +4,7 @@ import { describeAbort, InputError } from "./explain-error.ts";
 import type { NamedModel } from "./find-models.ts";
 import { followJobs } from "./follow-jobs.ts";
 import { JobTracker } from "./job-tracker.ts";
-import { planBatch } from "./plan-batch.ts";
+import { type BatchFile, planBatch } from "./plan-batch.ts";
 import { resolveRevision } from "./resolve-revision.ts";
 import { cancelBatches } from "./run-post.ts";
 import { type Credentials, openServiceSession, type ServiceClient } from "./service-client.ts";
@@ -30,12 +30,16 @@ export interface CompressionResult {
  * Compresses the models of the inputs. A failure is part of the report; jobs that nothing waits for
  * are cancelled then.
  */
-export async function compress(step: Step, credentials: Credentials): Promise<CompressionResult> {
+export async function compress(
+  step: Step,
+  credentials: Credentials,
+  batchFile: Promise<BatchFile>,
+): Promise<CompressionResult> {
   const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
   const signal = AbortSignal.any([step.signal, limit]);
   let work: SubmittedWork | undefined;
   try {
-    work = await submit(step, credentials, signal);
+    work = await submit(step, credentials, { batchFile, signal });
     if (step.inputs.wait) await follow(step, work, signal);
     core.saveState("finished", "true");
     return buildResult(step, work);
@@ -51,13 +55,13 @@ export async function compress(step: Step, credentials: Credentials): Promise<Co
 async function submit(
   step: Step,
   credentials: Credentials,
-  signal: AbortSignal,
+  { batchFile, signal }: { batchFile: Promise<BatchFile>; signal: AbortSignal },
 ): Promise<SubmittedWork> {
   const { inputs, run, identity, dispatcher, github } = step;
   const { workspace, attempt } = run;
   const serviceUrl = inputs["service-url"];
   const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
-  const plan = await planBatch(inputs, { workspace, defaultSuite });
+  const plan = await planBatch(inputs, { workspace, defaultSuite, batchFile });
   const { client, scopes } = await openServiceSession(credentials, { serviceUrl, dispatcher });
   await checkTargets(client, plan.targets, signal);
   const models = await uploadModels(plan.models, client, { workspace, signal });

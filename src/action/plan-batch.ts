@@ -26,9 +26,10 @@ export interface BatchPlan {
 interface PlanOptions {
   readonly workspace: string;
   readonly defaultSuite: string;
+  /** As `readBatchFile` gives it. */
+  readonly batchFile: Promise<BatchFile>;
 }
 
-const emptyFile: BatchFile = { fields: {}, models: [], gatePlaces: [] };
 /** Stands for the sources of files that are not uploaded yet, to validate the request. */
 const validSource = `upload:sha256:${"0".repeat(64)}`;
 
@@ -38,10 +39,9 @@ const validSource = `upload:sha256:${"0".repeat(64)}`;
  */
 export async function planBatch(
   inputs: Inputs,
-  { workspace, defaultSuite }: PlanOptions,
+  { workspace, defaultSuite, batchFile }: PlanOptions,
 ): Promise<BatchPlan> {
-  const batchFile = inputs["batch-file"];
-  const file = batchFile === undefined ? emptyFile : await readBatchFile(batchFile, workspace);
+  const file = await batchFile;
   const entries = inputs.models?.map(parseModelEntry) ?? file.models;
   const models = await findModels(entries, workspace);
   const request = parseRequest({
@@ -60,13 +60,12 @@ export async function planBatch(
 }
 
 /** Whether the step only plans. What is wrong in the batch file is left to `planBatch`. */
-export async function isDryRun(inputs: Inputs, workspace: string): Promise<boolean> {
-  const batchFile = inputs["batch-file"];
-  if (inputs["dry-run"] || batchFile === undefined) return inputs["dry-run"];
-  return readBatchFile(batchFile, workspace).then(
+export async function isDryRun(inputs: Inputs, batchFile: Promise<BatchFile>): Promise<boolean> {
+  const isInFile = await batchFile.then(
     ({ fields }) => fields.dryRun === true,
     () => false,
   );
+  return inputs["dry-run"] || isInFile;
 }
 
 function parseRequest(request: unknown): BatchRequest {
@@ -102,17 +101,20 @@ const batchFile = z
   .strictObject({ ...batchFields.shape, models: z.array(modelOrLine).max(1000) })
   .partial();
 
-interface BatchFile {
+/** What a batch file says; nothing where the step has none. */
+export interface BatchFile {
   readonly fields: Omit<z.output<typeof batchFile>, "models">;
   readonly models: readonly ModelEntry[];
   readonly gatePlaces: Places["gates"];
 }
 
 /**
- * Reads a batch from a file of the workspace.
+ * Reads a batch from the file of the input `batch-file`, which lies in the workspace.
  * @throws InputError with all problems, by their lines
  */
-async function readBatchFile(file: string, workspace: string): Promise<BatchFile> {
+export async function readBatchFile(inputs: Inputs, workspace: string): Promise<BatchFile> {
+  const file = inputs["batch-file"];
+  if (file === undefined) return { fields: {}, models: [], gatePlaces: [] };
   const parsed = parseYaml(await readText(file, workspace), batchFile);
   const fromRoot = path.relative(workspace, path.resolve(workspace, file));
   const placeAt = (line: number): Place => {

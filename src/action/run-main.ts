@@ -9,7 +9,7 @@ import { compress, type CompressionResult, setOutputs } from "./compress.ts";
 import { connectGitHub, type GitHub } from "./connect-github.ts";
 import { downloadArtifacts } from "./download-artifacts.ts";
 import { logResults } from "./follow-jobs.ts";
-import { isDryRun } from "./plan-batch.ts";
+import { isDryRun, readBatchFile } from "./plan-batch.ts";
 import { readInputs } from "./read-inputs.ts";
 import { reportUntrusted, writeAnnotations, writeComment, writeReport } from "./write-report.ts";
 import { resolveCredentials } from "./service-client.ts";
@@ -28,7 +28,9 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
   const identity = stepIdentity(run, inputs);
   const token = inputs["github-token"];
   const github = token === undefined ? undefined : connectGitHub(token, run, dispatcher);
-  const reporter = github && (await createCheckRunReporter(github, { inputs, run, identity }));
+  const batchFile = readBatchFile(inputs, run.workspace);
+  const name = batchCheckName(identity.checkName, await isDryRun(inputs, batchFile));
+  const reporter = github && createCheckRunReporter(github, { inputs, run, identity, name });
   const step = { ...stepProcess, inputs, run, identity, github, reporter };
   if (credentials === undefined) {
     await reportUntrusted(step);
@@ -36,20 +38,20 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
   }
   const preparing = { name: identity.checkName, url: run.url, rows: [] };
   const begun = inputs.wait && reporter?.begin(preparing);
-  const result = await compress(step, credentials);
+  const result = await compress(step, credentials, batchFile);
   await begun;
   const published = publishResults(step, result);
   await (signal.aborted ? Promise.race([published, delay(cancelGraceMs)]) : published);
 }
 
-async function createCheckRunReporter(
+function createCheckRunReporter(
   github: GitHub,
-  { inputs, run, identity }: Pick<Step, "inputs" | "run" | "identity">,
-): Promise<CheckRunReporter> {
+  { inputs, run, identity, name }: Pick<Step, "inputs" | "run" | "identity"> & { name: string },
+): CheckRunReporter {
   return new CheckRunReporter({
     checks: createCheckRunWriter(github, run),
     check: {
-      name: batchCheckName(identity.checkName, await isDryRun(inputs, run.workspace)),
+      name,
       externalId: digest(identity.labels),
       detailsUrl: run.url,
     },

@@ -6,13 +6,7 @@ import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal } from "../contract/jobs/status.ts";
 import { batchAddress } from "../contract/page-addresses.ts";
-import {
-  batchCheckName,
-  type CheckRunAction,
-  type CheckRunContent,
-  jobCheckRun,
-  parseRepository,
-} from "../github/check-run-requests.ts";
+import { batchCheckName, jobCheckRun, parseRepository } from "../github/check-run-requests.ts";
 import { CheckRunWriter, httpErrorStatus } from "../github/check-run-writer.ts";
 import type { Log } from "../log/json-log.ts";
 import type { ReportRecord } from "../records/jobs/insert-report.ts";
@@ -20,7 +14,13 @@ import type { Records } from "../records/open-records.ts";
 import { buildAnnotations } from "../report/build-annotations.ts";
 import { conclude, isJobCheckWanted, maxJobChecks, type Verdict } from "../report/conclude.ts";
 import { renderBatchCheck } from "../report/render-batch.ts";
-import { type EndedRow, isEndedRow, jobLinks, type ReportRow } from "../report/report.ts";
+import {
+  type CheckOutput,
+  type EndedRow,
+  isEndedRow,
+  jobLinks,
+  type ReportRow,
+} from "../report/report.ts";
 
 export interface PublicationContext {
   readonly records: Records;
@@ -128,15 +128,22 @@ async function publishReport(
   const checks = createWriter(report, options.client);
   const rows = await loadReportRows(records, report, publicUrl);
   const verdict = concludeReport(report, rows);
-  const isDue = verdict.conclusion === null && withProgress;
-  if (report.checkRun === null || isDue) {
-    const progress = { rows, verdict: { ...verdict, conclusion: null }, actions: [] };
-    report = await publishBatchCheck(report, progress, { records, checks, publicUrl });
+  const { conclusion } = verdict;
+  const name = reportCheckName(report);
+  const url = `${publicUrl}${batchAddress(report.id)}`;
+  const render = (shown: Verdict) => renderBatchCheck({ name, url, rows }, shown);
+  let { checkRun } = report;
+  if (checkRun === null || (conclusion === null && withProgress)) {
+    const output = render({ ...verdict, conclusion: null });
+    checkRun = await publishProgress(report, output, { records, checks, url });
   }
   await publishJobChecks(report, rows.filter(isEndedRow), { records, checks, signal });
-  if (verdict.conclusion === null || signal.aborted) return;
+  if (conclusion === null || signal.aborted) return;
+  if (!(await records.reports.beginConclusion(report))) return;
   const actions = hasActions ? checkRunActions(report, rows) : [];
-  await publishBatchCheck(report, { rows, verdict, actions }, { records, checks, publicUrl });
+  const { places } = report.settings;
+  const annotations = places ? buildAnnotations(rows, places) : [];
+  await checks.update(checkRun, { output: render(verdict), conclusion, actions, annotations });
   await records.reports.close(report);
 }
 
@@ -154,36 +161,25 @@ function concludeReport(
   return conclude({ rows }, isAccepted && failOn !== "nothing" ? "jobs" : failOn);
 }
 
-/** Writes the check run of the batch, where it changes. Gives the report with what was recorded. */
-async function publishBatchCheck(
+/** Writes the check run of the batch in progress, where that changes, and gives its number. */
+async function publishProgress(
   report: ReportRecord,
-  results: { rows: readonly ReportRow[]; verdict: Verdict; actions: readonly CheckRunAction[] },
-  { records, checks, publicUrl }: { records: Records; checks: CheckRunWriter; publicUrl: string },
-): Promise<ReportRecord> {
-  const { rows, verdict, actions } = results;
-  const { id, round, settings } = report;
-  const url = `${publicUrl}${batchAddress(id)}`;
-  const name = reportCheckName(report);
-  const output = renderBatchCheck({ name, url, rows }, verdict);
-  const { conclusion } = verdict;
-  const content: CheckRunContent = conclusion ? { output, conclusion, actions } : { output };
-  const contentHash = hashContent(content);
-  if (contentHash === report.contentHash) return report;
+  output: CheckOutput,
+  { records, checks, url }: { records: Records; checks: CheckRunWriter; url: string },
+): Promise<number> {
+  const { id, round } = report;
+  const contentHash = createHash("sha256").update(JSON.stringify(output)).digest("hex");
   let { checkRun } = report;
+  if (checkRun !== null && contentHash === report.contentHash) return checkRun;
   if (checkRun === null) {
+    const name = reportCheckName(report);
     const identity = { name, externalId: `${id}/${round}`, detailsUrl: url };
-    checkRun = await checks.createOrUpdate(identity, content);
+    checkRun = await checks.createOrUpdate(identity, { output });
   } else {
-    const { places } = settings;
-    const annotations = conclusion && places ? buildAnnotations(rows, places) : [];
-    await checks.update(checkRun, { ...content, annotations });
+    await checks.update(checkRun, { output });
   }
   await records.reports.recordCheckRun(report, { checkRun, contentHash });
-  return { ...report, checkRun, contentHash };
-}
-
-function hashContent(content: CheckRunContent): string {
-  return createHash("sha256").update(JSON.stringify(content)).digest("hex");
+  return checkRun;
 }
 
 interface JobCheckOptions {
@@ -251,7 +247,8 @@ function jobRow(job: Job, publicUrl: string): ReportRow {
   };
 }
 
-function reportCheckName({ settings, request }: ReportRecord): string {
+/** The name of a report's check run. */
+export function reportCheckName({ settings, request }: ReportRecord): string {
   return batchCheckName(settings.checkName, request.dryRun);
 }
 

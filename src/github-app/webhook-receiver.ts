@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { acceptBaselineAction, isRerunnable, rerunAction } from "./check-run-actions.ts";
-import { loadReportRows } from "./publication.ts";
+import { loadReportRows, reportCheckName } from "./publication.ts";
 import { ServiceError } from "../contract/errors.ts";
 import type { BatchRequest } from "../contract/jobs/batch.ts";
 import type { Job } from "../contract/jobs/job.ts";
@@ -29,22 +29,39 @@ interface WebhookReceiverOptions {
   readonly log: Log;
 }
 
+const app = z.object({ id: z.int() });
+const sender = z.object({ login: z.string() });
+
 const checkRunEvent = z.object({
   action: z.string(),
   check_run: z.object({
     id: z.int(),
     /** That of a job's check run is the job's id. */
     external_id: z.string().nullish(),
-    app: z.object({ id: z.int() }),
+    app,
   }),
   requested_action: z.object({ identifier: z.string() }).optional(),
-  sender: z.object({ login: z.string() }),
+  sender,
 });
 type CheckRunEvent = z.infer<typeof checkRunEvent>;
 
+/** About all check runs of one app on a commit. */
+const checkSuiteEvent = z.object({
+  action: z.string(),
+  check_suite: z.object({ head_sha: z.string(), app: app.nullable() }),
+  repository: z.object({ id: z.int(), full_name: z.string() }),
+  sender,
+});
+type CheckSuiteEvent = z.infer<typeof checkSuiteEvent>;
+
+const eventSchemas = new Map<string | null, typeof checkRunEvent | typeof checkSuiteEvent>([
+  ["check_run", checkRunEvent],
+  ["check_suite", checkSuiteEvent],
+]);
+
 /**
- * Performs the actions that users request by the buttons of check runs. Each event is processed
- * once, and one after the other.
+ * Performs the actions that users request by the buttons of check runs and of GitHub. Each event is
+ * processed once, and one after the other.
  * @throws ServiceError unauthorized, malformed_request
  */
 export function createWebhookReceiver(
@@ -55,11 +72,11 @@ export function createWebhookReceiver(
     if (!hasValidSignature(event, receiver.webhookSecret)) {
       throw new ServiceError("unauthorized", "The event is not signed with the webhook's secret");
     }
-    const checkRun = parseCheckRunEvent(event);
-    if (checkRun === undefined || String(checkRun.check_run.app.id) !== receiver.appId) return;
+    const asked = parseEvent(event);
+    if (asked === undefined || findAppId(asked) !== receiver.appId) return;
     // Not the delivery's header: the signature covers only the body.
     const delivery = createHash("sha256").update(event.body).digest("hex");
-    const done = previous.then(async () => processDelivery(receiver, delivery, checkRun));
+    const done = previous.then(async () => processDelivery(receiver, delivery, asked));
     previous = done.catch(() => {});
     await done;
   };
@@ -72,52 +89,71 @@ function hasValidSignature({ signature, body }: WebhookEvent, secret: string): b
 }
 
 /** Undefined for an event of another kind. */
-function parseCheckRunEvent({ event, body }: WebhookEvent): CheckRunEvent | undefined {
-  if (event !== "check_run") return undefined;
+function parseEvent({ event, body }: WebhookEvent): CheckRunEvent | CheckSuiteEvent | undefined {
+  const schema = eventSchemas.get(event);
   try {
-    return checkRunEvent.parse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)));
+    return schema?.parse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)));
   } catch (cause) {
-    throw new ServiceError("malformed_request", "The event is not about a check run", { cause });
+    const message = "The event is not of the kind that its header X-GitHub-Event says";
+    throw new ServiceError("malformed_request", message, { cause });
   }
+}
+
+function findAppId(event: CheckRunEvent | CheckSuiteEvent): string | undefined {
+  return ("check_suite" in event ? event.check_suite : event.check_run).app?.id.toString();
 }
 
 async function processDelivery(
   receiver: WebhookReceiverOptions,
   delivery: string,
-  event: CheckRunEvent,
+  event: CheckRunEvent | CheckSuiteEvent,
 ): Promise<void> {
   const { deliveries } = receiver.records;
   if (!(await deliveries.begin(delivery))) return;
   try {
-    await performRequestedAction(receiver, event);
+    if ("check_suite" in event) await rerunSuite(receiver, event);
+    else await performRequestedAction(receiver, event);
   } catch (error) {
     await deliveries.abandon(delivery);
     throw error;
   }
 }
 
+/** Re-runs the newest batch of each check of a commit. */
+async function rerunSuite(
+  receiver: WebhookReceiverOptions,
+  { action, check_suite, repository, sender: { login } }: CheckSuiteEvent,
+): Promise<void> {
+  if (action !== "rerequested") return;
+  const { id: repositoryNumber, full_name: name } = repository;
+  const commit = { repository: name, repositoryNumber, sha: check_suite.head_sha };
+  const reports = await receiver.records.reports.listOfCommit(commit);
+  const newest = new Map(reports.map((report) => [reportCheckName(report), report]));
+  for (const report of newest.values()) await rerunJobs(receiver, { report, login });
+}
+
 async function performRequestedAction(
   receiver: WebhookReceiverOptions,
-  { action, check_run, requested_action, sender }: CheckRunEvent,
+  { action, check_run, requested_action, sender: { login } }: CheckRunEvent,
 ): Promise<void> {
   const { reports } = receiver.records;
-  const report =
-    (await reports.findByCheckRun(check_run.id)) ??
-    (await reports.findByCheckedJob(check_run.external_id ?? ""));
+  const jobId = check_run.external_id ?? "";
+  const ofBatch = await reports.findByCheckRun(check_run.id);
+  const report = ofBatch ?? (await reports.findByCheckedJob(jobId));
   if (report === undefined) return;
   const button = action === "requested_action" ? requested_action?.identifier : undefined;
-  const asked = { project: report.project, tokenId: null, tokenName: `${sender.login} on GitHub` };
   if (action === "rerequested" || button === rerunAction.identifier) {
-    const audit = { ...asked, action: "rerunJobs" };
-    const jobs = await rerunJobs(report, check_run, { ...receiver, audit });
-    const fields = { report: report.id, jobs, by: sender.login };
-    receiver.log("info", "Jobs are submitted again, as requested on GitHub", fields);
+    await rerunJobs(receiver, { report, login, jobId: ofBatch ? undefined : jobId });
   } else if (button === acceptBaselineAction.identifier) {
-    const audit = { ...asked, action: "acceptBaselines" };
+    const audit = { ...describeAsker(report, login), action: "acceptBaselines" };
     const batches = await acceptAsBaseline(report, receiver.records, audit);
-    const fields = { report: report.id, batches, by: sender.login };
+    const fields = { report: report.id, batches, by: login };
     receiver.log("info", "Results are made the baseline, as requested on GitHub", fields);
   }
+}
+
+function describeAsker({ project }: ReportRecord, login: string) {
+  return { project, tokenId: null, tokenName: `${login} on GitHub` };
 }
 
 /** Makes the results of a report the baseline. Gives the ids of its batches. */
@@ -145,18 +181,19 @@ export type SubmitRerun = (
   },
 ) => Promise<unknown>;
 
-/** Submits the jobs of a check run again that did not pass, and gives their number. */
+/** Submits the jobs of a report, or one of them, again where they did not pass. */
 async function rerunJobs(
-  report: ReportRecord,
-  { id: checkRun, external_id: jobId }: CheckRunEvent["check_run"],
-  options: WebhookReceiverOptions & { readonly audit: AuditedChange },
-): Promise<number> {
-  const { records, publicUrl, submit, audit } = options;
+  { records, publicUrl, submit, log }: WebhookReceiverOptions,
+  { report, login, jobId }: { report: ReportRecord; login: string; jobId?: string | undefined },
+): Promise<void> {
   const owner = await records.owners.findOfBatch(report.id);
-  if (owner === undefined) return 0;
+  if (owner === undefined) return;
   const rows = await loadReportRows(records, report, publicUrl);
-  const asked = report.checkRun === checkRun ? rows : rows.filter(({ id }) => id === jobId);
+  const asked = jobId === undefined ? rows : rows.filter(({ id }) => id === jobId);
   const jobs = asked.filter(isRerunnable).flatMap(({ job }) => job ?? []);
-  if (jobs.length > 0) await submit(owner, { batch: report.request, jobs, report, audit });
-  return jobs.length;
+  if (jobs.length === 0) return;
+  const audit = { ...describeAsker(report, login), action: "rerunJobs" };
+  await submit(owner, { batch: report.request, jobs, report, audit });
+  const fields = { report: report.id, jobs: jobs.length, by: login };
+  log("info", "Jobs are submitted again, as requested on GitHub", fields);
 }

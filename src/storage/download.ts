@@ -119,9 +119,13 @@ async function attemptDownload(
   const answer = await requestFile(headers, options.signal);
   try {
     const isContinued = isResumed && answer.statusCode === 206;
-    if (isContinued) checkRange(readAnswerHeader(answer, "content-range"), progress.bytes);
+    const range = readAnswerHeader(answer, "content-range");
+    if (isContinued) checkRange(range, progress.bytes);
     else await restartDownload(file, progress, answer);
     await appendBody(file, answer, { progress, ...options });
+    // A host may send less than the rest.
+    const total = Number(/\/(\d+)$/.exec(range ?? "")?.[1]);
+    if (progress.bytes < total) throw new Error(`sent ${progress.bytes} of ${total} bytes`);
   } finally {
     // Nobody listens to a body that is not read.
     answer.body.on("error", () => {}).destroy();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
 import { InputError } from "../../src/action/explain-error.ts";
-import { planBatch } from "../../src/action/plan-batch.ts";
+import { isDryRun, planBatch, readBatchFile } from "../../src/action/plan-batch.ts";
 import { readInputs } from "../../src/action/read-inputs.ts";
 
 interface Repository {
@@ -25,10 +25,9 @@ async function plan(t: TestContext, { files = {}, inputs = {} }: Repository) {
     `INPUT_${name.toUpperCase()}`,
     text,
   ]);
-  return planBatch(readInputs(Object.fromEntries(variables)), {
-    workspace,
-    defaultSuite: "acme/models",
-  });
+  const read = readInputs(Object.fromEntries(variables));
+  const batchFile = readBatchFile(read, workspace);
+  return planBatch(read, { workspace, defaultSuite: "acme/models", batchFile });
 }
 
 async function planProblems(t: TestContext, repository: Repository): Promise<string[]> {
@@ -125,6 +124,23 @@ gates:
     ],
     gates: [{ gate: "maxSizeRatio", file, line: 10 }],
   });
+});
+
+test("a batch file is read once, for the check's name and for the plan", async (t) => {
+  const workspace = await mkdtemp(path.join(tmpdir(), "workspace-"));
+  t.after(() => rm(workspace, { recursive: true }));
+  const file = path.join(workspace, "batch.yaml");
+  const models = "[https://models.test/a.onnx]";
+  await writeFile(file, `{ dryRun: true, targets: [cpu], models: ${models} }`);
+  const inputs = readInputs({
+    "INPUT_SERVICE-URL": "https://mos.example.com",
+    "INPUT_BATCH-FILE": "batch.yaml",
+  });
+  const batchFile = readBatchFile(inputs, workspace);
+  assert.equal(await isDryRun(inputs, batchFile), true);
+  await writeFile(file, `{ targets: [cpu], models: ${models} }`);
+  const { fields } = await planBatch(inputs, { workspace, defaultSuite: "a", batchFile });
+  assert.equal(fields.dryRun, true);
 });
 
 for (const [inKind, inFile, kind] of [

@@ -191,6 +191,25 @@ async function checkNew(page: Page, dashboard: Dashboard): Promise<void> {
   await page.getByRole("alert").waitFor();
   assert.equal((await row.boundingBox())?.y, y, "rows stay below an error");
   await page.unroute("**/v1/jobs/summaries*");
+
+  const more = /summaries\?.*cursor=/;
+  const asked = Promise.withResolvers<Route>();
+  await page.route(more, (route) => asked.resolve(route), { times: 1 });
+  await page.reload();
+  const held = await asked.promise;
+  const { id: wanted } = await startFailingJob(dashboard, "wanted");
+  await page.getByRole("button", { name: "1 new" }).click();
+  await held.continue();
+  await findRow(page, wanted).waitFor();
+
+  await page.goto(`${dashboard.origin}/jobs?model=https://models.invalid/source.onnx`);
+  await page.getByText("No jobs match these filters").waitFor();
+  const models = ["source", "another"].map((name) => {
+    return { source: `https://models.invalid/${name}.onnx`, name: `of-${name}` };
+  });
+  await dashboard.client.call("submitBatch", { body: { models, targets: ["cpu"] } });
+  await page.getByRole("button", { name: "1 new" }).click();
+  await page.getByRole("link", { name: "of-source" }).waitFor();
 }
 
 async function checkBulk(page: Page, { client, origin }: Dashboard): Promise<void> {
@@ -225,7 +244,7 @@ async function checkBatches(page: Page, { client, origin }: Dashboard): Promise<
   await page.goto(`${origin}/batches`);
   await page.getByText("50 batches shown").waitFor();
   await page.getByRole("button", { name: "Show more" }).click();
-  await page.getByText("58 batches").waitFor();
+  await page.getByText("59 batches").waitFor();
   await page.getByRole("link", { name: "many" }).waitFor();
   assert.deepEqual(await findBarriers(page), []);
   await page.getByRole("textbox", { name: "Batches of a suite" }).fill("the-first");

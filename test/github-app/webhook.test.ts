@@ -127,6 +127,72 @@ test("Re-run of a job's own check run submits that job, once", async (t) => {
   await untilCheckRun(gitHub, `${name}: one for cpu`, "success");
 });
 
+test("a job's re-run while its batch works goes on in the batch's check run", async (t) => {
+  const { gitHub, service } = await start(t);
+  const { jobs } = await submitBatch(service, reportedBatch(["one", "two"]));
+  const [one, two] = jobs;
+  await endJob(service, one?.id ?? "", failed);
+  const { id, external_id } = await untilCheckRun(gitHub, `${name}: one for cpu`, "failure");
+  await until("the service knows that check run", () =>
+    service.records.reports.findByCheckedJob(external_id ?? ""),
+  );
+  const check_run = { id, external_id, app: { id: appId } };
+  await deliver(service, { action: "rerequested", check_run, sender: { login: "octocat" } });
+  await endJob(service, two?.id ?? "", completed);
+  const [report] = await service.records.reports.listOpen();
+  for (const again of repeated(report, jobs)) await endJob(service, again, completed);
+  await untilCheckRun(gitHub, name, "success");
+  const unfinished = gitHub.checkRuns().filter(({ status }) => status !== "completed");
+  assert.deepEqual(unfinished, []);
+});
+
+test("Re-run all checks submits what failed in the newest batch of each check of the commit, once", async (t) => {
+  const { service } = await start(t);
+  const batchOf = (fields: Record<string, string>, models = ["one"]) => {
+    const { report, ...request } = reportedBatch(models);
+    return { ...request, report: { github: { ...report.github, ...fields } } };
+  };
+  const superseded = await submitBatch(service, batchOf({}));
+  const newest = await submitBatch(service, batchOf({}, ["one", "two"]));
+  const other = await submitBatch(service, batchOf({ checkName: "Lint" }));
+  const elsewhere = await submitBatch(service, batchOf({ repository: "fork/models" }));
+  const later = await submitBatch(service, batchOf({ sha: main }));
+  const [passed, ...failing] = [newest, superseded, other, elsewhere, later].flatMap(
+    ({ jobs }) => jobs,
+  );
+  await endJob(service, passed?.id ?? "", completed);
+  for (const { id } of failing) await endJob(service, id, failed);
+  const suite = { head_sha: sha, app: { id: appId } };
+  const event = {
+    action: "rerequested",
+    check_suite: suite,
+    repository: { id: 123, full_name: "Acme/models" },
+    sender: { login: "octocat" },
+  };
+  const ignored = [
+    { ...event, action: "requested" },
+    { ...event, check_suite: { ...suite, app: null } },
+    { ...event, check_suite: { ...suite, app: { id: appId + 1 } } },
+  ];
+  for (const one of ignored) await deliver(service, one, { event: "check_suite" });
+  assert.equal(await jobCount(service), 6);
+  for (const login of ["octocat", "hubot"]) {
+    const answer = await deliver(
+      service,
+      { ...event, sender: { login } },
+      { event: "check_suite" },
+    );
+    assert.equal(answer.status, 204);
+  }
+  assert.equal(await jobCount(service), 6 + 2);
+  const { reports } = service.records;
+  const former = [newest, other].map(({ jobs }) => jobs.at(-1)?.id);
+  const present = await Promise.all([newest, other].map(({ id }) => reports.find(id)));
+  for (const [i, report] of present.entries()) {
+    assert.notEqual(report?.jobIds.at(-1), former[i]);
+  }
+});
+
 test("a batch's retry over REST begins a new check run of its report", async (t) => {
   const { gitHub, service } = await start(t);
   const { id, jobs } = await submitBatch(service, reportedBatch(["one", "two"]));

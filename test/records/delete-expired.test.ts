@@ -202,7 +202,7 @@ test("a batch whose report is not complete is kept, also where other jobs replac
     report: { settings, request, isAcceptable: false },
   });
   const positions = [0];
-  const second = await completedBatch(records, { report: { repeats: id, round: 2, positions } });
+  const second = await completedBatch(records, { report: { repeats: id, positions } });
   pass(100);
   await records.deleteExpired({ jobs: dayMs });
   for (const kept of [id, second.id]) {

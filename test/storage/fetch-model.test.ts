@@ -174,6 +174,25 @@ test("fetchModel() resumes a download whose connection is cut, without a byte lo
   assert(ranges.length > 1);
 });
 
+test("fetchModel() asks on where a host sends less than the rest at once", async (t) => {
+  const { fetchFrom } = await makeFetch(t);
+  const content = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 251));
+  const origin = await serve(t, (request, response) => {
+    const start = Number(/bytes=(\d+)-/.exec(request.headers.range ?? "")?.[1] ?? 0);
+    const part = content.subarray(start, start + 300);
+    const headers = { etag: '"v1"', "content-length": part.length };
+    if (start > 0) {
+      const range = `bytes ${start}-${start + part.length - 1}/${content.length}`;
+      response.writeHead(206, { ...headers, "content-range": range }).end(part);
+      return;
+    }
+    response.writeHead(200, { ...headers, "content-length": content.length });
+    // A connection that is cut at once takes along what its reader has not read.
+    response.write(part, () => setTimeout(() => response.destroy(), 100));
+  });
+  assert.equal((await fetchFrom(origin)).sha256, sha256Of(content));
+});
+
 test("fetchModel() starts over when the file changed while its download was cut", async (t) => {
   const { fetchFrom } = await makeFetch(t);
   let calls = 0;

@@ -8,7 +8,7 @@ import {
 import { StartedJobs } from "./act/started-jobs.ts";
 import { decide } from "./decide/decide.ts";
 import {
-  DeletionTimes,
+  FirstSeen,
   jobIdIndex,
   jobIdKey,
   observeCompressionJob,
@@ -52,7 +52,11 @@ export function createCompressionJobController(
 ): Controller {
   const { scopes, compressionJobs } = options;
   const startedJobs = new StartedJobs(scopes);
-  const memory = { deletions: new DeletionTimes(), knownCosts: new KnownCosts() };
+  const memory = {
+    deletions: new FirstSeen(),
+    startFailures: new FirstSeen(),
+    knownCosts: new KnownCosts(),
+  };
   return {
     name: "compression-job",
     workers,
@@ -76,7 +80,8 @@ export function createCompressionJobController(
 
 /** What earlier observations are remembered of. */
 interface ObservedBefore {
-  readonly deletions: DeletionTimes;
+  readonly deletions: FirstSeen;
+  readonly startFailures: FirstSeen;
   readonly knownCosts: KnownCosts;
 }
 

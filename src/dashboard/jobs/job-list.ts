@@ -22,8 +22,10 @@ export class JobList {
   readonly #filters: JobFilters;
   readonly #unseenIds = signal<ReadonlySet<string>>(new Set());
   readonly #byId = new Map<string, Signal<JobSummary>>();
+  readonly #sources = new Map<string, Promise<string | undefined>>();
   #cursor: string | null = null;
-  #loading: Promise<void> | undefined;
+  #newest: Promise<void> | undefined;
+  #more: Promise<void> | undefined;
 
   constructor(filters: JobFilters) {
     this.#filters = filters;
@@ -53,11 +55,19 @@ export class JobList {
 
   /** Loads the newest, in place of those that are there, or what follows those. */
   load(what: "newest" | "more"): Promise<void> {
-    const cursor = what === "more" ? this.#cursor : null;
-    this.#loading ??= this.#loadPage(cursor)
-      .catch((error: unknown) => (this.error.value = error))
-      .then(() => (this.#loading = undefined));
-    return this.#loading;
+    if (what === "newest") return (this.#newest ??= this.#loadNewest());
+    return this.#newest ?? (this.#more ??= this.#loadMore());
+  }
+
+  async #loadNewest(): Promise<void> {
+    await this.#more;
+    await this.#loadPage(null);
+    this.#newest = undefined;
+  }
+
+  async #loadMore(): Promise<void> {
+    await this.#loadPage(this.#cursor);
+    this.#more = undefined;
   }
 
   async #loadPage(cursor: string | null): Promise<void> {
@@ -71,6 +81,8 @@ export class JobList {
         // What was read may be older than these.
         for (const change of changes) this.#apply(change);
       });
+    } catch (error) {
+      this.error.value = error;
     } finally {
       stop();
     }
@@ -111,9 +123,27 @@ export class JobList {
     if (job === undefined) return;
     const row = this.#byId.get(job.id);
     if (row !== undefined) row.value = job;
-    else if (this.#isNew(job)) {
-      this.#unseenIds.value = new Set([...this.#unseenIds.value, job.id]);
-    }
+    else if (this.#isNew(job)) void this.#countNew(job);
+  }
+
+  /** Counts a job that may belong to the list: a row does not say the source of its model. */
+  async #countNew({ id, model: name }: JobSummary): Promise<void> {
+    const { model } = this.#filters;
+    if (model !== undefined && model !== name && (await this.#findSource(id)) !== model) return;
+    if (this.#byId.has(id)) return;
+    this.#unseenIds.value = new Set([...this.#unseenIds.value, id]);
+  }
+
+  /** Asks once for each job. */
+  #findSource(id: string): Promise<string | undefined> {
+    const found =
+      this.#sources.get(id) ??
+      service.call("getJob", { params: { id } }).then(
+        ({ model }) => model.source,
+        () => undefined,
+      );
+    this.#sources.set(id, found);
+    return found;
   }
 
   #remove(id: string): void {

@@ -155,7 +155,8 @@ async function probe(contain: Contain, workDirectory: string): Promise<void> {
  * Runs a command in new namespaces that `unshare` has made. Arguments: the folder to hide, the
  * folder that the command may write, and four times a number of paths and these: what is visible of
  * the system, what stays visible in the hidden folder, files of the command's folder that it only
- * reads, and files with secrets. Then the command.
+ * reads, and files with secrets. Then the command. Links to what is read would lead into the hidden
+ * folder: the files take their places.
  *
  * A new root has what is visible and nothing else: sockets in the file system could be connected
  * from every network namespace. Of the devices those are there that every program may use: others,
@@ -163,7 +164,7 @@ async function probe(contain: Contain, workDirectory: string): Promise<void> {
  * of processes is limited by a setting that is the whole machine's before Linux 6.14 and is left
  * alone there: processes of root are not counted then. At last every capability is given up, so
  * that nothing of this can be undone. Where the machine runs out of memory, the kernel ends the
- * command first.
+ * command first. The list of mounts has spaces in paths as octal numbers.
  */
 const containmentScript = `
 set -eu
@@ -211,7 +212,9 @@ mount --bind "$job" "$new$job"
 count=$1
 shift
 while [ "$count" -gt 0 ]; do
-  mount --bind "$1" "$new$1"
+  from=$(readlink -f "$1")
+  if [ -L "$1" ]; then rm "$1"; : > "$1"; fi
+  mount --bind "$from" "$new$1"
   mount -o remount,bind,ro "$new$1"
   shift
   count=$((count - 1))
@@ -235,6 +238,7 @@ umount -l /dev/old
 rmdir /dev/old
 rmdir "$job/.root" 2>/dev/null || :
 while read -r _ point _ options _; do
+  case "$point" in *\\\\*) point=$(printf %b "$(printf %s "$point" | sed 's/\\\\/\\\\0/g')") ;; esac
   case "$point" in "$job" | "$job"/* | /proc/*) continue ;; esac
   case "$options" in rw*) mount -o remount,bind,ro "$point" 2>/dev/null || : ;; esac
 done < /proc/self/mounts

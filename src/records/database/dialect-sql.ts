@@ -26,6 +26,13 @@ export function reportJobs(db: Kysely<Schema>): RawBuilder<{ value: string }> {
     : sql`json_each(github_reports.jobs)`;
 }
 
+/** The commit that a report is about. */
+export function reportedCommit(db: Kysely<Schema>): RawBuilder<string> {
+  return isPostgres(db)
+    ? sql`github_reports.settings::json ->> 'sha'`
+    : sql`github_reports.settings ->> 'sha'`;
+}
+
 function isPostgres(db: Kysely<Schema>): boolean {
   return db.getExecutor().adapter instanceof PostgresAdapter;
 }

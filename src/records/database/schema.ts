@@ -285,11 +285,11 @@ interface GithubReportsTable {
   request: string;
   /** Ids of the jobs that count, a JSON list in the order of models × targets. */
   jobs: string;
-  /** Rises each time that jobs are submitted again. */
+  /** Rises when jobs are submitted again after all had ended. */
   round: number;
   /** GitHub's number of the check run of this round; null until it is created. */
   check_run: number | null;
-  /** Hash of what the check run shows. */
+  /** Hash of what the check run shows in progress; null as soon as it is completed. */
   content_hash: string | null;
   is_accepted: number;
   /** Whether the results may become baselines by a button. */

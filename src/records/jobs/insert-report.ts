@@ -21,8 +21,6 @@ export type NewReport =
   | {
       /** Id of the report. */
       readonly repeats: string;
-      /** The round that the batch belongs to. */
-      readonly round: number;
       /** Of the jobs that are replaced, in the order of the new batch's jobs. */
       readonly positions: readonly number[];
     };
@@ -36,11 +34,11 @@ export interface ReportRecord {
   readonly request: BatchRequest;
   /** In the order of models × targets. */
   readonly jobIds: readonly string[];
-  /** Rises each time that jobs are submitted again. */
+  /** Rises when jobs are submitted again after all had ended. */
   readonly round: number;
   /** GitHub's number of the check run of this round. */
   readonly checkRun: number | null;
-  /** Hash of what the check run shows. */
+  /** Hash of what the check run shows in progress; null as soon as it is completed. */
   readonly contentHash: string | null;
   /** Whether the results were accepted as baselines of later jobs. */
   readonly isAccepted: boolean;
@@ -78,24 +76,31 @@ export async function insertReport(
   effects.changed.add(id);
 }
 
-/** Replaces jobs of a report. The first batch of a round starts it, with a check run of its own. */
+/**
+ * Replaces jobs of a report. Its check run goes on while it is in progress; a completed one cannot,
+ * so that a new round begins with another.
+ */
 export async function replaceReportJobs(
   { trx, effects }: WriteTransaction,
   repetition: Extract<NewReport, { repeats: unknown }> & {
     readonly jobIds: readonly string[];
   },
 ): Promise<void> {
-  const { repeats: id, round, positions, jobIds } = repetition;
-  const reports = trx.selectFrom("github_reports").select(["jobs", "round"]).where("id", "=", id);
-  const row = await reports.executeTakeFirstOrThrow();
+  const { repeats: id, positions, jobIds } = repetition;
+  const row = await trx
+    .selectFrom("github_reports")
+    .selectAll()
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
   const jobs = ids
     .parse(JSON.parse(row.jobs))
     .map((former, i) => jobIds[positions.indexOf(i)] ?? former);
-  const columns = { jobs: JSON.stringify(jobs) };
-  const newRound = { round, check_run: null, content_hash: null, is_accepted: 0, is_open: 1 };
+  const columns = { jobs: JSON.stringify(jobs), is_accepted: 0, is_open: 1 };
+  const newRound = { round: row.round + 1, check_run: null, content_hash: null };
+  const isInProgress = row.check_run === null || row.content_hash !== null;
   await trx
     .updateTable("github_reports")
-    .set(row.round === round ? columns : { ...columns, ...newRound })
+    .set(isInProgress ? columns : { ...columns, ...newRound })
     .where("id", "=", id)
     .execute();
   effects.changed.add(id);

@@ -2,11 +2,18 @@ import type { Updateable } from "kysely";
 import type { Job } from "../../contract/jobs/job.ts";
 import { parseReportRow, type ReportRecord } from "./insert-report.ts";
 import { parseJob } from "./find-record.ts";
+import { reportedCommit } from "../database/dialect-sql.ts";
 import type { Schema } from "../database/schema.ts";
 import { type Store, runWriteTransaction, type WriteTransaction } from "../database/store.ts";
 
 /** A report as long as none of its jobs is submitted again and its results are not accepted. */
-type ReportRound = Pick<ReportRecord, "id" | "round" | "isAccepted">;
+type ReportedResults = Pick<ReportRecord, "id" | "jobIds" | "isAccepted">;
+
+interface CommitOnGitHub {
+  readonly repository: string;
+  readonly repositoryNumber: number;
+  readonly sha: string;
+}
 
 export function reportRecords(store: Store) {
   const { db } = store;
@@ -53,6 +60,27 @@ export function reportRecords(store: Store) {
       return row && parseReportRow(row);
     },
 
+    /**
+     * The reports on a commit of a repository, the newest last. One that knows the repository's
+     * number is not found by its name.
+     */
+    async listOfCommit(commit: CommitOnGitHub): Promise<ReportRecord[]> {
+      const { repository, repositoryNumber, sha } = commit;
+      const rows = await db
+        .selectFrom("github_reports")
+        .selectAll()
+        .where(reportedCommit(db), "=", sha)
+        .orderBy("id")
+        .execute();
+      return rows
+        .map(parseReportRow)
+        .filter(({ settings }) =>
+          settings.repositoryNumber === undefined
+            ? settings.repository.toLowerCase() === repository.toLowerCase()
+            : settings.repositoryNumber === repositoryNumber,
+        );
+    },
+
     /** Jobs that count for the report, in the order of models × targets. */
     async listJobs({ jobIds }: Pick<ReportRecord, "jobIds">): Promise<Job[]> {
       const rows = await db
@@ -67,19 +95,29 @@ export function reportRecords(store: Store) {
       });
     },
 
-    /** Records a check run as it was last written, with a hash of what it shows. */
-    recordCheckRun: (
-      report: ReportRound,
+    /** Records the check run of a round as it was last written, with a hash of what it shows. */
+    async recordCheckRun(
+      { id, round }: Pick<ReportRecord, "id" | "round">,
       { checkRun, contentHash }: { readonly checkRun: number; readonly contentHash: string },
-    ) => updateReportRound(db, report, { check_run: checkRun, content_hash: contentHash }),
+    ): Promise<void> {
+      await db
+        .updateTable("github_reports")
+        .set({ check_run: checkRun, content_hash: contentHash })
+        .where("id", "=", id)
+        .where("round", "=", round)
+        .execute();
+    },
+
+    /** Whether the check run may be completed: jobs that are submitted from then on get another. */
+    beginConclusion: (report: ReportedResults) => updateReport(db, report, { content_hash: null }),
 
     /** Ends a round: until jobs are submitted again or results accepted, nothing is written. */
-    close: (report: ReportRound) => updateReportRound(db, report, { is_open: 0 }),
+    close: (report: ReportedResults) => updateReport(db, report, { is_open: 0 }),
 
     /** Records that the results became baselines, which the check run then shows. */
-    accept: (report: ReportRound) =>
+    accept: (report: ReportedResults) =>
       runWriteTransaction(store, async ({ trx, effects }) => {
-        await updateReportRound(trx, report, { is_accepted: 1, is_open: 1 });
+        await updateReport(trx, report, { is_accepted: 1, is_open: 1 });
         effects.changed.add(report.id);
       }),
 
@@ -103,16 +141,18 @@ export function reportRecords(store: Store) {
   };
 }
 
-async function updateReportRound(
+/** Whether the results are still those of the report. */
+async function updateReport(
   db: Store["db"] | WriteTransaction["trx"],
-  { id, round, isAccepted }: ReportRound,
+  { id, jobIds, isAccepted }: ReportedResults,
   columns: Updateable<Schema["github_reports"]>,
-): Promise<void> {
-  await db
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable("github_reports")
     .set(columns)
     .where("id", "=", id)
-    .where("round", "=", round)
+    .where("jobs", "=", JSON.stringify(jobIds))
     .where("is_accepted", "=", isAccepted ? 1 : 0)
-    .execute();
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
 }

@@ -34,7 +34,7 @@ export async function resubmitJobs(
     /** Jobs that have ended. */
     readonly jobs: readonly Job[];
     /** The report in which the new jobs replace them. */
-    readonly report?: Pick<ReportRecord, "id" | "round" | "jobIds"> | undefined;
+    readonly report?: Pick<ReportRecord, "id" | "jobIds"> | undefined;
     /** Absent where the service itself submits jobs again. */
     readonly createdBy?: CreatedBy | undefined;
     /** Of the request's span, where requests are traced. */
@@ -95,12 +95,11 @@ function pairModels(jobs: readonly Job[]): Pair[] {
 }
 
 function replaceInReport(
-  { id, round, jobIds }: Pick<ReportRecord, "id" | "round" | "jobIds">,
+  { id, jobIds }: Pick<ReportRecord, "id" | "jobIds">,
   former: readonly Job[],
 ) {
   return {
     repeats: id,
-    round: round + 1,
     positions: former.map((job) => jobIds.indexOf(job.id)),
   };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { connect, createServer, type ListenOptions } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,7 +50,7 @@ test(
   "a hostile worker reads no foreign byte, and leaves service and store as they were",
   options,
   async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), "hostile-"));
+    const folder = await mkdtemp(join(tmpdir(), "hostile worker "));
     const secret = `${folder}.key`;
     await writeFile(secret, "the service's key");
     t.after(() => rm(secret));
@@ -84,7 +84,7 @@ test(
     );
     assert.equal(
       lines.filter((line) => line.startsWith("could not ")).length,
-      27,
+      28,
       lines.join("\n"),
     );
     assert.equal(open.connections(), open.ownConnections);
@@ -96,15 +96,23 @@ test(
   },
 );
 
-test("the real worker does its job in containment, with an uploaded model", options, async (t) => {
-  const { client } = await startRunningService(t);
-  const { source } = await client.uploadModel(realModel("ocr-orientation"));
-  const recipe = { evaluation: { latencyBudgetSeconds: 0.1, samples: 2 } };
-  const { id } = await client.call("startCompression", {
-    body: { model: { source }, target: "cpu", recipe },
-  });
-  for await (const _ of client.followLogs(id));
-  const job = await client.call("getJob", { params: { id } });
-  assert.deepEqual([job.status, job.error], ["Completed", null]);
-  assert.ok(job.artifacts.some(({ name }) => name === "model.onnx"));
-});
+test(
+  "the real worker does its job in containment, with an upload of another disk",
+  options,
+  async (t) => {
+    const directory = await mkdtemp(join(tmpdir(), "service-"));
+    const otherDisk = await mkdtemp("/dev/shm/work-");
+    await symlink(otherDisk, join(directory, "work"));
+    const { client } = await startRunningService(t, { directory });
+    t.after(() => rm(otherDisk, { recursive: true }));
+    const { source } = await client.uploadModel(realModel("ocr-orientation"));
+    const recipe = { evaluation: { latencyBudgetSeconds: 0.1, samples: 2 } };
+    const { id } = await client.call("startCompression", {
+      body: { model: { source }, target: "cpu", recipe },
+    });
+    for await (const _ of client.followLogs(id));
+    const job = await client.call("getJob", { params: { id } });
+    assert.deepEqual([job.status, job.error], ["Completed", null]);
+    assert.ok(job.artifacts.some(({ name }) => name === "model.onnx"));
+  },
+);

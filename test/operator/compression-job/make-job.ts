@@ -102,6 +102,7 @@ export function makePod(job: WorkerJob, fields: Partial<WorkerPod> = {}): Worker
     deletionDeadline: undefined,
     unscheduled: undefined,
     waiting: undefined,
+    failingSince: undefined,
     termination: undefined,
     ...fields,
   };

@@ -3,14 +3,16 @@ interface PodStuckOptions {
   /** Of the container that waits, for instance `ErrImagePull`. */
   readonly reason: string;
   readonly message: string;
+  /** As the status has it; by default now. */
+  readonly startTime?: string;
 }
 
 /** Stages for simulated nodes: the container of such pods never starts. */
-export function podStuck({ labels, reason, message }: PodStuckOptions): object[] {
+export function podStuck({ labels, reason, message, startTime }: PodStuckOptions): object[] {
   const name = `pod-stuck-${reason}`.toLowerCase();
   const waiting = { key: ".status.containerStatuses.[].state.waiting.reason" };
   const statusTemplate = `
-startTime: {{ Now | Quote }}
+startTime: ${startTime === undefined ? "{{ Now | Quote }}" : JSON.stringify(startTime)}
 containerStatuses:
 {{ range .spec.containers }}
 - name: {{ .name | Quote }}

@@ -92,7 +92,13 @@ before(async () => {
     ...Object.entries(ends).map(([name, end]) =>
       podEndStage({ ...end, labels: { [label]: name } }),
     ),
-    ...podStuck({ labels: { [label]: "no-image" }, reason: "ErrImagePull", message: "not found" }),
+    ...podStuck({
+      labels: { [label]: "no-image" },
+      reason: "ErrImagePull",
+      message: "not found",
+      // As if the image had been pulled for long before.
+      startTime: "2026-01-01T00:00:00Z",
+    }),
     ...podStuck({
       labels: { [label]: "no-secret" },
       reason: "CreateContainerConfigError",

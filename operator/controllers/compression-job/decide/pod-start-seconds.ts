@@ -21,7 +21,12 @@ const imageReasons: ReadonlySet<string> = new Set([
 
 /** When a pod that cannot be started fails its job, milliseconds since 1970. */
 export function podStartDeadline(pod: WorkerPod, podStartSeconds: number): number {
-  return podStartTime(pod) + podStartSeconds * 1000;
+  return failingSince(pod) + podStartSeconds * 1000;
+}
+
+/** Its preparation may have taken long before: the pull of a large image is no failure. */
+function failingSince(pod: WorkerPod): number {
+  return pod.failingSince ?? podStartTime(pod);
 }
 
 export function checkStartFailure(step: ObservedStep): StepEnd | undefined {
@@ -42,7 +47,7 @@ function findExpiredWait({ pods, now, warningMessage, podStartSeconds }: Observe
 export function checkUnstartedPod({ pods }: WaitingStep): StepWait | undefined {
   const pod = pods.find(isFailingToStart);
   if (pod?.waiting === undefined) return undefined;
-  return { wait: unstartedWait(pod.waiting), since: podStartTime(pod) };
+  return { wait: unstartedWait(pod.waiting), since: failingSince(pod) };
 }
 
 export function checkPodWarning({ pods, warningMessage }: WaitingStep): StepWait | undefined {

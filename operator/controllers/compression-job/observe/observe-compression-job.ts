@@ -9,7 +9,7 @@ import {
 } from "./step-warning.ts";
 import { latestWorkerJob, workerJobPods } from "./steps.ts";
 import { toWorkerJob } from "./worker-job.ts";
-import { isWorkerPod, toWorkerPod, type WorkerPod } from "./worker-pod.ts";
+import { isFailingToStart, isWorkerPod, toWorkerPod, type WorkerPod } from "./worker-pod.ts";
 import { apiVersion } from "../../../../src/contract/custom-resources/api-group.ts";
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
 import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
@@ -31,7 +31,8 @@ interface CompressionJobSources {
   readonly warnings: Reflector<ObservedEvent>;
   readonly targets: readonly ConfiguredTarget[];
   readonly settings: JobSettings;
-  readonly deletions: DeletionTimes;
+  readonly deletions: FirstSeen;
+  readonly startFailures: FirstSeen;
   readonly knownCosts: KnownCosts;
   readonly now: Date;
 }
@@ -51,7 +52,7 @@ export function observeCompressionJob(
     now,
     resource,
     jobId,
-    deletionSeenAt: deletions.note(object, now),
+    deletionSeenAt: seeDeletion(deletions, object, now),
     workerJobs: sources.workerJobs.byIndex(jobIdIndex, key).map(toWorkerJob),
     pods: observePods(sources, key, now),
     targets,
@@ -62,12 +63,24 @@ export function observeCompressionJob(
 }
 
 function observePods(
-  { pods, settings, deletions }: CompressionJobSources,
+  { pods, settings, deletions, startFailures }: CompressionJobSources,
   key: string,
   now: number,
 ): WorkerPod[] {
   const workers = pods.byIndex(jobIdIndex, key).filter((pod) => isWorkerPod(pod, settings));
-  return workers.map((pod) => toWorkerPod(pod, deletions.note(pod, now) ?? now));
+  return workers.map((worker) => {
+    const pod = toWorkerPod(worker, seeDeletion(deletions, worker, now) ?? now);
+    return isFailingToStart(pod) ? { ...pod, failingSince: startFailures.note(pod.uid, now) } : pod;
+  });
+}
+
+/** When this process saw that an object is being deleted; undefined where it is not. */
+function seeDeletion(
+  deletions: FirstSeen,
+  { metadata: { uid, deletionTimestamp } }: Stored<KubernetesObject>,
+  now: number,
+): number | undefined {
+  return deletionTimestamp === undefined ? undefined : deletions.note(uid, now);
 }
 
 function observeStepWarning(
@@ -127,16 +140,14 @@ export function jobIdKey(
 const maxTimes = 20_000;
 
 /**
- * When this process saw that an object is being deleted, by its own clock: those of the API server
- * and of the nodes may differ.
+ * When this process first saw a state of objects, by its own clock: those of the API server and of
+ * the nodes may differ.
  */
-export class DeletionTimes {
+export class FirstSeen {
   readonly #times = new Map<string, number>();
 
-  /** Milliseconds since 1970; undefined where the object is not being deleted. */
-  note({ metadata }: Stored<KubernetesObject>, now: number): number | undefined {
-    const { uid, deletionTimestamp } = metadata;
-    if (deletionTimestamp === undefined) return undefined;
+  /** Milliseconds since 1970: `now` where an object is seen for the first time. */
+  note(uid: string, now: number): number {
     const known = this.#times.get(uid);
     if (known !== undefined) return known;
     this.#times.set(uid, now);

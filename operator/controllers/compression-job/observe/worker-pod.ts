@@ -43,6 +43,8 @@ export interface WorkerPod {
     | undefined;
   /** Why the container does not start. */
   readonly waiting: { readonly reason: string; readonly message: string } | undefined;
+  /** When this process first saw that it cannot be started, where it did. */
+  readonly failingSince: number | undefined;
   readonly termination: Termination | undefined;
 }
 
@@ -69,6 +71,7 @@ export function toWorkerPod(
     deletionDeadline: readDeletionDeadline(metadata, deletionSeenAt),
     unscheduled: readUnscheduled(status, metadata.creationTimestamp),
     ...readContainerState(status, metadata.creationTimestamp),
+    failingSince: undefined,
   };
 }
 

@@ -98,6 +98,9 @@ await attempt("read a foreign blob", () => readFileSync(blob(join(data, "storage
 await attempt("list the blobs", () => readdirSync(join(data, "storage")));
 await attempt("change its model", () => writeFileSync(blob(MOS_STORAGE_DIR, own), "changed"));
 await attempt("make its model writable", () => run("chmod", "777", blob(MOS_STORAGE_DIR, own)));
+await attempt("change an allowed model", () => {
+  writeFileSync(join(data, "models/allowed.onnx"), "changed");
+});
 await attempt("write the service's code", () => writeFileSync(`${import.meta.filename}.new`, ""));
 await attempt("kill the service", () => kill(servicePid));
 await attempt("see the service's memory", () => readFileSync(`/proc/${servicePid}/environ`));
