@@ -11,7 +11,7 @@ import type { CompressionReport } from "../src/engine/compression-report.ts";
 
 /**
  * Does a job's work again, and compares the bytes of its files and the figures of its weights. What
- * times decided is taken from the report: they differ between machines.
+ * times and losses decided is taken from the report: they differ between machines.
  * @throws VerificationError
  */
 export async function repeatJob(

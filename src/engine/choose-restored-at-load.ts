@@ -2,7 +2,11 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import path from "node:path";
 import type { CandidateRatio, CandidateRunner } from "./candidate.ts";
-import { chooseUnrounded, type StaticPart } from "./choose-unrounded.ts";
+import {
+  chooseFloatingPoint,
+  type RestoredWeights,
+  type StaticPart,
+} from "./choose-floating-point.ts";
 import { minDecisionRounds } from "./evaluate/interim-analysis.ts";
 import { placeTasks, reusePayloads, type WrittenPlan } from "./execute-plan.ts";
 import { writeLayout } from "./onnx/write-model.ts";
@@ -14,14 +18,6 @@ import { runTasks } from "./quantize/tasks/run-tasks.ts";
 import { weightDims } from "./quantize/find-weights.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { formatRatio } from "../contract/jobs/latency.ts";
-
-/** Weights whose operators compute as the original's, by their position, and why. */
-export interface RestoredWeights {
-  /** Stored quantized, and restored when the runtime loads the model. */
-  readonly folded: ReadonlyMap<number, string>;
-  /** Stored as they are. */
-  readonly unrounded: ReadonlyMap<number, string>;
-}
 
 const nothing: RestoredWeights = { folded: new Map(), unrounded: new Map() };
 
@@ -193,28 +189,29 @@ async function restoreHarmful(
       : [],
   );
   const folded = foldOthers(regions, quantized, new Map());
-  const without = (unrounded: RestoredWeights["unrounded"]): RestoredWeights => ({
-    folded,
-    unrounded,
+  const addFolded = (restored: RestoredWeights): RestoredWeights => ({
+    ...restored,
+    folded: new Map([...folded, ...restored.folded]),
   });
   const hasOthers = written.plan.weights.some(
     ({ weight, format }) => format !== undefined && !statics.has(weight.index),
   );
-  const chosen = await chooseUnrounded(parts, {
+  const chosen = await chooseFloatingPoint(parts, {
     log,
     hasOthers,
-    measureSqnrDb: (unrounded, options) =>
-      withPlan(without(unrounded), work, (file) => candidates.measureSqnrDb(file, options)),
+    measureSqnrDb: (restored, options) =>
+      withPlan(addFolded(restored), work, (file) => candidates.measureSqnrDb(file, options)),
   });
-  if (chosen.size === 0) return nothing;
+  const count = chosen.folded.size + chosen.unrounded.size;
+  if (count === 0) return nothing;
   const isFaster = async () => {
     const timing = { share: 1 - firstShare, isDecided };
-    const time = await withPlan(without(chosen), work, (file) => candidates.time(file, timing));
+    const time = await withPlan(addFolded(chosen), work, (file) => candidates.time(file, timing));
     if (time !== undefined) log(`Without them: latency ${formatInterval(time)} of the original's`);
     return time !== undefined && time.high <= 1;
   };
-  const isKept = chosen.size < statics.size && (work.isForOtherRuntime || (await isFaster()));
-  if (isKept) return { ...nothing, unrounded: chosen };
+  const isKept = count < statics.size && (work.isForOtherRuntime || (await isFaster()));
+  if (isKept) return chosen;
   const reason = "would cost too much accuracy, or is not faster without operators that do";
   return { ...nothing, folded: new Map([...statics].map((index) => [index, reason])) };
 }

@@ -4,7 +4,8 @@ import { constants, copyFile, link, mkdir, readdir, rename, rm } from "node:fs/p
 import path from "node:path";
 import { calibrateModel, chooseRanges, fitPlan, type ModelCalibration } from "./calibrate-model.ts";
 import type { CandidateRunner } from "./candidate.ts";
-import { chooseRestoredAtLoad, type RestoredWeights } from "./choose-restored-at-load.ts";
+import type { RestoredWeights } from "./choose-floating-point.ts";
+import { chooseRestoredAtLoad } from "./choose-restored-at-load.ts";
 import { buildCompressionReport, type CompressionReport } from "./compression-report.ts";
 import {
   type CompressOptions,
@@ -224,7 +225,7 @@ async function findRecipe(
 interface FinalPass extends Pick<FirstPass, "pass" | "method"> {
   /** Whether what rounding changes on average is subtracted from biases. */
   readonly correctsBiases?: boolean;
-  /** Positions of the weights that are, as times decided. */
+  /** Positions of the weights that are, as times and losses decided. */
   readonly restoredAtLoad: readonly number[];
   /** Positions of the weights that stay as they are, as losses decided. */
   readonly unrounded: readonly number[];
@@ -347,7 +348,7 @@ async function chooseRestored(
   if (recipe.dequantize === "run") return { folded: new Map(), unrounded: new Map() };
   if (restoredAtLoad !== undefined) {
     const slow = restoredAtLoad.map(
-      (weight) => [weight, "was not faster when it was timed"] as const,
+      (weight) => [weight, "was not faster, or cost too much, when it was run"] as const,
     );
     const harmful = unrounded.map((weight) => [weight, "cost too much when it was run"] as const);
     return { folded: new Map(slow), unrounded: new Map(harmful) };

@@ -43,7 +43,7 @@ export interface CompressionReport {
   readonly originalBytes: number;
   readonly resultBytes: number;
   readonly shards: number;
-  /** Positions of the weights that are restored at load, as times decided. */
+  /** Positions of the weights that are restored at load, as times and losses decided. */
   readonly restoredAtLoad: readonly number[];
   /** Positions of the weights that stay as they are, as losses decided. */
   readonly unrounded: readonly number[];

@@ -35,8 +35,8 @@ export interface CompressOptions extends PlanOptions {
   readonly onProgress: (fraction: number, message: string) => void;
   readonly log: (line: string) => void;
   /**
-   * Positions of the weights that an earlier run of the same work restored at load, by times: the
-   * same are again, and nothing is timed.
+   * Positions of the weights that an earlier run of the same work restored at load, by times and
+   * losses: the same are again, and nothing is measured.
    */
   readonly restoredAtLoad?: readonly number[] | undefined;
   /** Those that it left as they are, by losses. */

@@ -8,7 +8,7 @@ export interface ActivationRange {
 export interface PlanRevision {
   /** Weights that stay as they are, and why: no format fits them, or it costs too much. */
   readonly rejected: ReadonlyMap<number, string>;
-  /** Weights whose operators are not faster with quantized values, and what was measured. */
+  /** Weights that are restored at load, and why: quantized values are not faster, or cost too much. */
   readonly folded: ReadonlyMap<number, string>;
   /** Ranges of activations, by the name of the value; those of a plan before they are observed have none. */
   readonly ranges: ReadonlyMap<string, ActivationRange>;

@@ -14,9 +14,9 @@ export function fixedCandidates(
   return { budgetSeconds: 1, time: () => Promise.resolve(intervals[latency]), measureSqnrDb };
 }
 
-/** SQNR of a result's worst output on generated samples, dB. */
-export async function measureSqnrDb(originalPath: string, resultPath: string): Promise<number> {
-  const runner = createCandidateRunner({
+/** Runs results beside their original on generated samples. */
+export function createRunner(originalPath: string): CandidateRunner {
+  return createCandidateRunner({
     originalPath,
     evaluation: { samples: 2, latencyBudgetSeconds: 0 },
     executionProvider: "cpu",
@@ -25,7 +25,11 @@ export async function measureSqnrDb(originalPath: string, resultPath: string): P
     onProgress: () => {},
     log: () => {},
   });
-  const sqnrDb = await runner.measureSqnrDb(resultPath);
+}
+
+/** SQNR of a result's worst output on generated samples, dB. */
+export async function measureSqnrDb(originalPath: string, resultPath: string): Promise<number> {
+  const sqnrDb = await createRunner(originalPath).measureSqnrDb(resultPath);
   if (sqnrDb === undefined) throw new Error(`${resultPath} cannot be run`);
   return sqnrDb;
 }

@@ -325,7 +325,7 @@ test("what is for another runtime is chosen by what it loses, and never timed", 
     },
   };
   const { report } = await compressFor("tensorrt", { model, folder: folder.path, candidates });
-  assert.deepEqual(report.restoredAtLoad, []);
-  assert.equal(report.unrounded.length, 1);
+  assert.equal(report.restoredAtLoad.length, 1);
+  assert.deepEqual(report.unrounded, []);
   assert.equal(report.qdq?.operators, 3);
 });

@@ -9,12 +9,20 @@ export interface StaticPart {
   readonly multiplications: number;
 }
 
-interface UnroundedOptions {
+/** Weights whose operators compute as the original's, by their position, and why. */
+export interface RestoredWeights {
+  /** Stored quantized, and restored when the runtime loads the model. */
+  readonly folded: ReadonlyMap<number, string>;
+  /** Stored as they are. */
+  readonly unrounded: ReadonlyMap<number, string>;
+}
+
+interface FloatingPointOptions {
   /** Whether other weights are rounded too. */
   readonly hasOthers: boolean;
-  /** SQNR of the model with these weights as they are, dB; undefined where it cannot run. */
+  /** SQNR of the model with these weights restored, dB; undefined where it cannot run. */
   readonly measureSqnrDb: (
-    unrounded: ReadonlyMap<number, string>,
+    restored: RestoredWeights,
     options?: MeasureOptions,
   ) => Promise<number | undefined>;
   readonly log: (line: string) => void;
@@ -37,34 +45,35 @@ const overhead = 1 / 256;
  * The static operators that stay in floating point, by their weights, and why: the errors of
  * operators add up, so that those with the largest error for the time that they save go first, as
  * many as are needed. Post-training quantization by such sensitivities: HAWQ-V2, Z. Dong et al.,
- * arXiv 1911.03852, measured here at the output.
+ * arXiv 1911.03852, measured here at the output. As many of their weights are folded as leave the
+ * SQNR that is wanted.
  */
-export async function chooseUnrounded(
+export async function chooseFloatingPoint(
   all: readonly StaticPart[],
-  { hasOthers, measureSqnrDb, log }: UnroundedOptions,
-): Promise<ReadonlyMap<number, string>> {
-  const addInputs = async (unrounded: ReadonlyMap<number, string>, sqnrDb: number) => {
+  { hasOthers, measureSqnrDb, log }: FloatingPointOptions,
+): Promise<RestoredWeights> {
+  const addInputs = async (restored: RestoredWeights, sqnrDb: number) => {
     if (sqnrDb < minSqnrDb) return sqnrDb;
-    const before = await measureSqnrDb(unrounded, { beforeSoftmax: true });
+    const before = await measureSqnrDb(restored, { beforeSoftmax: true });
     return Math.min(sqnrDb, before ?? -Infinity);
   };
-  const measure = async (unrounded: ReadonlyMap<number, string>) =>
-    addInputs(unrounded, (await measureSqnrDb(unrounded)) ?? -Infinity);
-  const output = await measureSqnrDb(new Map());
-  if (output === undefined || output >= sureSqnrDb) return new Map();
-  const sqnrDb = await addInputs(new Map(), output);
-  if (sqnrDb >= minSqnrDb) return new Map();
+  const measure = async (restored: RestoredWeights) =>
+    addInputs(restored, (await measureSqnrDb(restored)) ?? -Infinity);
+  const output = await measureSqnrDb(noWeights);
+  if (output === undefined || output >= sureSqnrDb) return noWeights;
+  const sqnrDb = await addInputs(noWeights, output);
+  if (sqnrDb >= minSqnrDb) return noWeights;
   log(`With all static operators: SQNR ${sqnrDb.toFixed(1)} dB`);
   const everything = nameWeights(all, () => "is measured without");
-  const others = hasOthers ? await measure(everything) : Infinity;
+  const others = hasOthers ? await measure(leave(everything)) : Infinity;
   const least = Math.min(minSqnrDb + marginDb, others - maxLossDb);
-  if (sqnrDb >= least) return new Map();
+  if (sqnrDb >= least) return noWeights;
   const parts = joinNeighbours(all);
   const losses = new Map<StaticPart, number>();
   for (const part of parts) {
     const rest = parts.filter((each) => each !== part);
-    const unrounded = nameWeights(rest, () => "is measured without");
-    losses.set(part, (await measureSqnrDb(unrounded, { beforeSoftmax: true })) ?? -Infinity);
+    const without = leave(nameWeights(rest, () => "is measured without"));
+    losses.set(part, (await measureSqnrDb(without, { beforeSoftmax: true })) ?? -Infinity);
   }
   const total = parts.reduce((sum, { multiplications }) => sum + multiplications, 0);
   const harm = ([{ multiplications }, lossDb]: [StaticPart, number]) =>
@@ -76,12 +85,43 @@ export async function chooseUnrounded(
       (part) =>
         `would cost too much in integers: ${losses.get(part)?.toFixed(1)} dB of SQNR by itself`,
     );
-  const count = await findLeastCount(
-    ordered.length,
-    async (some) => (await measure(nameFirst(some))) >= least,
+  const isEnough = async (restored: RestoredWeights) => (await measure(restored)) >= least;
+  const count = await findLeastCount(ordered.length, async (some) =>
+    isEnough(leave(nameFirst(some))),
   );
   log(`${count} of ${parts.length} parts of the static operators cost too much accuracy`);
-  return nameFirst(count);
+  const chosen = nameFirst(count);
+  const worst = ordered
+    .slice(0, count)
+    .toSorted((a, b) => (losses.get(a) ?? 0) - (losses.get(b) ?? 0))
+    .flatMap(({ weights }) => weights);
+  return foldMost(chosen, worst, isEnough);
+}
+
+/**
+ * Folds as many weights as is accurate enough: all but the first ones of an order, by their errors
+ * in integers, since those of weights are a part of these.
+ */
+async function foldMost(
+  chosen: ReadonlyMap<number, string>,
+  worst: readonly number[],
+  isEnough: (restored: RestoredWeights) => Promise<boolean>,
+): Promise<RestoredWeights> {
+  const foldFrom = (count: number): RestoredWeights => {
+    const left = new Set(worst.slice(0, count));
+    return {
+      folded: new Map([...chosen].filter(([index]) => !left.has(index))),
+      unrounded: new Map([...chosen].filter(([index]) => left.has(index))),
+    };
+  };
+  if (await isEnough(foldFrom(0))) return foldFrom(0);
+  return foldFrom(await findLeastCount(worst.length, async (count) => isEnough(foldFrom(count))));
+}
+
+const noWeights: RestoredWeights = { folded: new Map(), unrounded: new Map() };
+
+function leave(unrounded: ReadonlyMap<number, string>): RestoredWeights {
+  return { ...noWeights, unrounded };
 }
 
 /** The least count that is enough, by halves; the limit where no less is. */
@@ -99,12 +139,12 @@ async function findLeastCount(
 }
 
 /** As many parts as are measured at most, of operators next to each other. */
-function joinNeighbours(parts: readonly StaticPart[]): StaticPart[] {
-  const size = Math.ceil(parts.length / maxParts);
-  return Array.from({ length: Math.ceil(parts.length / size) }, (_, index) => {
-    const members = parts.slice(index * size, (index + 1) * size);
+function joinNeighbours(all: readonly StaticPart[]): StaticPart[] {
+  const size = Math.ceil(all.length / maxParts);
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, index) => {
+    const members = all.slice(index * size, (index + 1) * size);
     return {
-      weights: members.flatMap(({ weights }) => weights),
+      weights: members.flatMap((each) => each.weights),
       multiplications: members.reduce((sum, each) => sum + each.multiplications, 0),
     };
   });
