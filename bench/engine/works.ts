@@ -28,6 +28,14 @@ export const works = {
     operators: "contrib",
     fallback: "int8-weight",
   },
+  /** All operators in integers, whatever it costs: as small as a peer's. */
+  "static-integers": {
+    scheme: "int8-static",
+    granularity: "channel",
+    operators: "contrib",
+    fallback: "int8-weight",
+    dequantize: "run",
+  },
   /** Without a peer. */
   target: target.recipe,
 } as const satisfies Record<string, PartialRecipe>;
