@@ -15,7 +15,7 @@ export const jobReport = z.object({
   /** What was carried out where the recipe has a goal. */
   foundRecipe: recipe.optional(),
   restoredAtLoad: z.array(z.int().min(0)),
-  unrounded: z.array(z.int().min(0)).optional(),
+  halved: z.array(z.int().min(0)).optional(),
   /** The way to find ranges where the recipe says `auto`, and whether biases are corrected. */
   calibration: z
     .object({ method: z.enum(rangeMethods).optional(), correctsBiases: z.boolean().optional() })

@@ -19,7 +19,7 @@ export async function repeatJob(
   modelPath: string,
   calibrationPath?: string,
 ): Promise<void> {
-  const { kind, target, restoredAtLoad, unrounded, model } = report;
+  const { kind, target, restoredAtLoad, halved, model } = report;
   const recipe = findRecipe(report);
   const given = await hashFile(modelPath);
   if (given !== model.sha256) {
@@ -35,7 +35,7 @@ export async function repeatJob(
       target,
       recipe,
       restoredAtLoad,
-      unrounded,
+      halved,
       correctsBiases: report.calibration?.correctsBiases,
       calibrationPath,
       maxModelBytes: model.bytes,

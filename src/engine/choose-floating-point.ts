@@ -13,8 +13,8 @@ export interface StaticPart {
 export interface RestoredWeights {
   /** Stored quantized, and restored when the runtime loads the model. */
   readonly folded: ReadonlyMap<number, string>;
-  /** Stored as they are. */
-  readonly unrounded: ReadonlyMap<number, string>;
+  /** Stored in half precision, and restored as well. */
+  readonly halved: ReadonlyMap<number, string>;
 }
 
 interface FloatingPointOptions {
@@ -45,8 +45,8 @@ const overhead = 1 / 256;
  * The static operators that stay in floating point, by their weights, and why: the errors of
  * operators add up, so that those with the largest error for the time that they save go first, as
  * many as are needed. Post-training quantization by such sensitivities: HAWQ-V2, Z. Dong et al.,
- * arXiv 1911.03852, measured here at the output. As many of their weights are folded as leave the
- * SQNR that is wanted.
+ * arXiv 1911.03852, measured here at the output. Their weights are folded where that leaves the SQNR
+ * that is wanted.
  */
 export async function chooseFloatingPoint(
   all: readonly StaticPart[],
@@ -91,37 +91,14 @@ export async function chooseFloatingPoint(
   );
   log(`${count} of ${parts.length} parts of the static operators cost too much accuracy`);
   const chosen = nameFirst(count);
-  const worst = ordered
-    .slice(0, count)
-    .toSorted((a, b) => (losses.get(a) ?? 0) - (losses.get(b) ?? 0))
-    .flatMap(({ weights }) => weights);
-  return foldMost(chosen, worst, isEnough);
+  const folded = { ...noWeights, folded: chosen };
+  return (await isEnough(folded)) ? folded : leave(chosen);
 }
 
-/**
- * Folds as many weights as is accurate enough: all but the first ones of an order, by their errors
- * in integers, since those of weights are a part of these.
- */
-async function foldMost(
-  chosen: ReadonlyMap<number, string>,
-  worst: readonly number[],
-  isEnough: (restored: RestoredWeights) => Promise<boolean>,
-): Promise<RestoredWeights> {
-  const foldFrom = (count: number): RestoredWeights => {
-    const left = new Set(worst.slice(0, count));
-    return {
-      folded: new Map([...chosen].filter(([index]) => !left.has(index))),
-      unrounded: new Map([...chosen].filter(([index]) => left.has(index))),
-    };
-  };
-  if (await isEnough(foldFrom(0))) return foldFrom(0);
-  return foldFrom(await findLeastCount(worst.length, async (count) => isEnough(foldFrom(count))));
-}
+const noWeights: RestoredWeights = { folded: new Map(), halved: new Map() };
 
-const noWeights: RestoredWeights = { folded: new Map(), unrounded: new Map() };
-
-function leave(unrounded: ReadonlyMap<number, string>): RestoredWeights {
-  return { ...noWeights, unrounded };
+function leave(halved: ReadonlyMap<number, string>): RestoredWeights {
+  return { ...noWeights, halved };
 }
 
 /** The least count that is enough, by halves; the limit where no less is. */

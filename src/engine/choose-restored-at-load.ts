@@ -19,7 +19,7 @@ import { weightDims } from "./quantize/find-weights.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { formatRatio } from "../contract/jobs/latency.ts";
 
-const nothing: RestoredWeights = { folded: new Map(), unrounded: new Map() };
+const nothing: RestoredWeights = { folded: new Map(), halved: new Map() };
 
 interface ChooseOptions {
   /** Absent where the recipe does not have the result run. */
@@ -76,8 +76,8 @@ export async function chooseRestoredAtLoad(
   const faster = await findFaster(all, work);
   const others = foldOthers(regions, faster.kept, faster.ratios);
   if (faster.kept.length === 0) return { ...nothing, folded: others };
-  const { folded, unrounded } = await restoreInaccurate(faster.kept, work);
-  return { folded: new Map([...others, ...folded]), unrounded };
+  const { folded, halved } = await restoreInaccurate(faster.kept, work);
+  return { folded: new Map([...others, ...folded]), halved };
 }
 
 function isDecided({ low, high }: Pick<CandidateRatio, "low" | "high">): boolean {
@@ -202,7 +202,7 @@ async function restoreHarmful(
     measureSqnrDb: (restored, options) =>
       withPlan(addFolded(restored), work, (file) => candidates.measureSqnrDb(file, options)),
   });
-  const count = chosen.folded.size + chosen.unrounded.size;
+  const count = chosen.folded.size + chosen.halved.size;
   if (count === 0) return nothing;
   const isFaster = async () => {
     const timing = { share: 1 - firstShare, isDecided };
@@ -231,7 +231,7 @@ async function withPlan<T>(
   { written, replan, scratch, signal }: CandidateWork,
   use: (modelPath: string) => Promise<T>,
 ): Promise<T> {
-  if (restored.folded.size + restored.unrounded.size === 0)
+  if (restored.folded.size + restored.halved.size === 0)
     return use(path.join(written.directory, "model.onnx"));
   const plan = await replan(restored);
   // What is restored is not always stored as it was for its operators.

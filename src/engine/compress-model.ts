@@ -69,7 +69,7 @@ export async function predictCompression(
   for (const line of describePlan(plan)) options.log(line);
   return buildCompressionReport(
     plan,
-    { files: [], restoredAtLoad: [], unrounded: [] },
+    { files: [], restoredAtLoad: [], halved: [] },
     { results: [] },
   );
 }
@@ -227,8 +227,8 @@ interface FinalPass extends Pick<FirstPass, "pass" | "method"> {
   readonly correctsBiases?: boolean;
   /** Positions of the weights that are, as times and losses decided. */
   readonly restoredAtLoad: readonly number[];
-  /** Positions of the weights that stay as they are, as losses decided. */
-  readonly unrounded: readonly number[];
+  /** Positions of the weights that are stored in half precision, as losses decided. */
+  readonly halved: readonly number[];
 }
 
 /** A plan that was carried out, and what it was made for. */
@@ -269,31 +269,41 @@ async function runFirstPass(
   ranges: PlanRevision["ranges"],
   method: FirstPass["method"],
 ): Promise<FirstPass> {
-  const rejected = new Map<number, string>();
   const { unfit: folded, inputScales } = work.calibration ?? {
     unfit: firstPlan.folded,
     inputScales: firstPlan.inputScales,
   };
-  const revision = { ...firstPlan, rejected, folded, ranges, inputScales };
-  let pass = await runPass(work, revision, undefined);
-  for (let found = listRejections(pass); found.length > 0; found = listRejections(pass)) {
-    for (const { weight, rejection = "" } of found) rejected.set(weight, rejection);
-    pass = await runPass(work, revision, pass);
-  }
-  return { pass, revision, method };
+  const revision = { ...firstPlan, folded, ranges, inputScales };
+  return { ...(await runAcceptedPass(work, revision, undefined)), method };
+}
+
+/** Carries out a plan, and once more without weights that turned out to fit no format. */
+async function runAcceptedPass(
+  work: PassWork,
+  revision: PlanRevision,
+  earlier: Pass | undefined,
+): Promise<Pick<FirstPass, "pass" | "revision">> {
+  const pass = await runPass(work, revision, earlier);
+  const found = [...pass.results.values()].flatMap(({ weight, rejection }) =>
+    rejection === undefined ? [] : [[weight, rejection] as const],
+  );
+  if (found.length === 0) return { pass, revision };
+  const rejected = new Map([...revision.rejected, ...found]);
+  return runAcceptedPass(work, { ...revision, rejected }, pass);
 }
 
 async function findFinalPass(work: PassWork): Promise<FinalPass> {
   const { method, ...first } = await runBestPass(work);
   const restored = await chooseRestored(first.pass, first.revision, work);
-  const isAsWritten = restored.folded.size + restored.unrounded.size === 0;
-  const revision = addRestored(first.revision, restored);
-  const pass = isAsWritten ? first.pass : await runPass(work, revision, first.pass);
+  const isAsWritten = restored.folded.size + restored.halved.size === 0;
+  const { pass, revision } = isAsWritten
+    ? first
+    : await runAcceptedPass(work, addRestored(first.revision, restored), first.pass);
   return {
     ...(await correctBiases(pass, revision, work)),
     method,
     restoredAtLoad: sortPositions(restored.folded),
-    unrounded: sortPositions(restored.unrounded),
+    halved: sortPositions(restored.halved),
   };
 }
 
@@ -330,11 +340,11 @@ function sortPositions(weights: ReadonlyMap<number, string>): number[] {
   return [...weights.keys()].toSorted((a, b) => a - b);
 }
 
-function addRestored(revision: PlanRevision, { folded, unrounded }: RestoredWeights): PlanRevision {
+function addRestored(revision: PlanRevision, { folded, halved }: RestoredWeights): PlanRevision {
   return {
     ...revision,
     folded: new Map([...revision.folded, ...folded]),
-    rejected: new Map([...revision.rejected, ...unrounded]),
+    halved: new Map([...revision.halved, ...halved]),
   };
 }
 
@@ -344,14 +354,14 @@ async function chooseRestored(
   revision: PlanRevision,
   work: PassWork,
 ): Promise<RestoredWeights> {
-  const { candidates, recipe, target, signal, log, restoredAtLoad, unrounded = [] } = work.options;
-  if (recipe.dequantize === "run") return { folded: new Map(), unrounded: new Map() };
+  const { candidates, recipe, target, signal, log, restoredAtLoad, halved = [] } = work.options;
+  if (recipe.dequantize === "run") return { folded: new Map(), halved: new Map() };
   if (restoredAtLoad !== undefined) {
     const slow = restoredAtLoad.map(
       (weight) => [weight, "was not faster, or cost too much, when it was run"] as const,
     );
-    const harmful = unrounded.map((weight) => [weight, "cost too much when it was run"] as const);
-    return { folded: new Map(slow), unrounded: new Map(harmful) };
+    const harmful = halved.map((weight) => [weight, "cost too much when it was run"] as const);
+    return { folded: new Map(slow), halved: new Map(harmful) };
   }
   return chooseRestoredAtLoad(pass, {
     ...work,
@@ -367,10 +377,6 @@ async function chooseRestored(
       return fitPlan(plan, work.calibration);
     },
   });
-}
-
-function listRejections({ results }: Pass): WeightResult[] {
-  return [...results.values()].filter(({ rejection }) => rejection !== undefined);
 }
 
 /** Carries out a plan, with what an earlier pass has written, whose files go afterwards. */

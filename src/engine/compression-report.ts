@@ -45,8 +45,8 @@ export interface CompressionReport {
   readonly shards: number;
   /** Positions of the weights that are restored at load, as times and losses decided. */
   readonly restoredAtLoad: readonly number[];
-  /** Positions of the weights that stay as they are, as losses decided. */
-  readonly unrounded: readonly number[];
+  /** Positions of the weights that are stored in half precision, as losses decided. */
+  readonly halved: readonly number[];
   readonly weights: readonly WeightReport[];
   /** The original's, whose nodes name weights by their positions. */
   readonly graph: ModelGraphPart;
@@ -77,7 +77,7 @@ interface Measured {
 
 export function buildCompressionReport(
   plan: CompressionPlan,
-  written: Pick<CompressionReport, "files" | "restoredAtLoad" | "unrounded">,
+  written: Pick<CompressionReport, "files" | "restoredAtLoad" | "halved">,
   { results, calibration, method, correctsBiases, found }: Measured,
 ): CompressionReport {
   const summary = calibration?.summary;

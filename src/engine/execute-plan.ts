@@ -39,8 +39,8 @@ export interface CompressOptions extends PlanOptions {
    * losses: the same are again, and nothing is measured.
    */
   readonly restoredAtLoad?: readonly number[] | undefined;
-  /** Those that it left as they are, by losses. */
-  readonly unrounded?: readonly number[] | undefined;
+  /** Those that it stored in half precision, by losses. */
+  readonly halved?: readonly number[] | undefined;
   /** Whether it corrected biases, by losses. */
   readonly correctsBiases?: boolean | undefined;
   /** The caller's `.npz` file for the recipe's calibration. */

@@ -2,6 +2,7 @@ import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { JobCosts } from "../contract/jobs/telemetry.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 import { limitSessionBytes } from "./accuracy/model-run.ts";
+import { readsLines } from "./evaluate/input-content.ts";
 import { inputShape, type SizeChoice } from "./evaluate/input-sizes.ts";
 import { readPeakMemoryBytes } from "./evaluate/read-peak-memory-bytes.ts";
 import { maxCopiedBytes } from "./compress-model.ts";
@@ -37,6 +38,8 @@ const measured = {
 
 /** Of the largest of the samples that are generated, where a model leaves its sizes open. */
 const largestSample: SizeChoice = { past: 1, sequence: 64, height: 256, width: 384, idLimit: 2 };
+/** The same for a model that takes lines of text. */
+const largestLine: SizeChoice = { ...largestSample, height: 48, width: 480 };
 
 interface ForecastOptions {
   readonly recipe: Recipe;
@@ -82,17 +85,16 @@ function hasCandidates({ recipe, isCheckpoint }: ForecastOptions): boolean {
 }
 
 /** Memory of samples, and of both models in one process where they are timed. */
-function forecastSessions(
-  { model: { proto }, weights }: CompressionPlan,
-  options: ForecastOptions,
-): number {
+function forecastSessions({ model, weights }: CompressionPlan, options: ForecastOptions): number {
+  const { graph } = model.proto;
   const { runtimeBytes, valueBytes, sampleFactor, outputCopies, originalFactor } = measured;
-  const constants = new Set(proto.graph?.initializer.map(({ name }) => name));
-  const inputs = (proto.graph?.input ?? []).filter(({ name }) => !constants.has(name));
+  const constants = new Set(graph?.initializer.map(({ name }) => name));
+  const inputs = (graph?.input ?? []).filter(({ name }) => !constants.has(name));
+  const largest = graph !== undefined && readsLines(graph) ? largestLine : largestSample;
   const numbers = sum(inputs, (input) =>
-    multiply(inputShape({ shape: listSizes(input) }, largestSample)),
+    multiply(inputShape({ shape: listSizes(input) }, largest)),
   );
-  const outputBytes = 4 * sum(proto.graph?.output ?? [], countOutput);
+  const outputBytes = 4 * sum(graph?.output ?? [], countOutput);
   const original = sumNeeds(weights, (plan) => needOf(floatBytes(plan), originalFactor));
   const result = sumNeeds(weights, (plan) => resultNeed(plan, hasCandidates(options)));
   // Rounds open either first: one is loaded then while the other one loads.

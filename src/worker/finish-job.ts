@@ -152,10 +152,10 @@ function listDocuments(
   { assignment: { id, kind, recipe, target } }: JobContext,
   { report, model, files, changes, resultGraph, evaluation, error }: ReportContent,
 ) {
-  const { weights, choice, restoredAtLoad, unrounded } = report;
+  const { weights, choice, restoredAtLoad, halved } = report;
   const { calibration, search, foundRecipe, qdq } = report;
   const asked = { job: id, kind, model, target, recipe, foundRecipe, search };
-  const work = { ...asked, calibration, choice, qdq, restoredAtLoad, unrounded, files };
+  const work = { ...asked, calibration, choice, qdq, restoredAtLoad, halved, files };
   const { interface: io } = report;
   const content = { ...work, interface: io, weights, changes, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;

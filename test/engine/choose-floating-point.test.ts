@@ -20,13 +20,13 @@ async function choose(
   foldedNoise = 0.00001,
 ) {
   let runs = 0;
-  const { folded, unrounded } = await chooseFloatingPoint(parts, {
+  const { folded, halved } = await chooseFloatingPoint(parts, {
     hasOthers: false,
     log: () => {},
     measureSqnrDb: (restored, options) => {
       runs++;
       const noise = operators.reduce((sum, each, index) => {
-        if (restored.unrounded.has(index)) return sum;
+        if (restored.halved.has(index)) return sum;
         return sum + (restored.folded.has(index) ? foldedNoise : each.noise);
       }, 0);
       return Promise.resolve(sqnrDb(noise, options?.beforeSoftmax ?? false));
@@ -34,8 +34,8 @@ async function choose(
   });
   return {
     folded: [...folded.keys()].toSorted((a, b) => a - b),
-    unrounded: [...unrounded.keys()].toSorted((a, b) => a - b),
-    reasons: [...folded.values(), ...unrounded.values()],
+    halved: [...halved.keys()].toSorted((a, b) => a - b),
+    reasons: [...folded.values(), ...halved.values()],
     runs,
   };
 }
@@ -43,21 +43,21 @@ async function choose(
 const toDb = (noise: number) => -10 * Math.log10(noise);
 
 test("operators with the most error for their multiplications stay in floating point", async () => {
-  const { folded, unrounded, reasons } = await choose((noise) => toDb(noise));
+  const { folded, halved, reasons } = await choose((noise) => toDb(noise));
   assert.deepEqual(folded, [0, 1, 2]);
-  assert.deepEqual(unrounded, []);
+  assert.deepEqual(halved, []);
   assert.match(reasons[0] ?? "", /would cost too much in integers: 21\.0 dB of SQNR by itself/v);
 });
 
-test("weights with the largest errors stay as they are where rounding all costs much", async () => {
-  const { folded, unrounded } = await choose((noise) => toDb(noise), 0.003);
-  assert.deepEqual(folded, [1, 2]);
-  assert.deepEqual(unrounded, [0]);
+test("their weights keep half precision where fewer bits would cost too much", async () => {
+  const { folded, halved } = await choose((noise) => toDb(noise), 0.003);
+  assert.deepEqual(folded, []);
+  assert.deepEqual(halved, [0, 1, 2]);
 });
 
 test("one measurement is enough where the result is accurate", async () => {
-  const { folded, unrounded, runs } = await choose((noise) => toDb(noise / 100));
-  assert.deepEqual([...folded, ...unrounded], []);
+  const { folded, halved, runs } = await choose((noise) => toDb(noise / 100));
+  assert.deepEqual([...folded, ...halved], []);
   assert.equal(runs, 1);
 });
 

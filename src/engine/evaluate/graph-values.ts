@@ -1,6 +1,5 @@
 import { TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
 import type { GraphProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
-import { findAttribute } from "../onnx/node-attributes.ts";
 import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 
@@ -24,11 +23,9 @@ export class GraphValues {
   readonly #model: OnnxModel;
   readonly #constants: ReadonlyMap<string, TensorProto>;
   readonly #takers = new Map<string, NodeProto[]>();
-  readonly #nodes: readonly NodeProto[];
 
   constructor(model: OnnxModel, graph: GraphProto) {
     this.#model = model;
-    this.#nodes = graph.node;
     const constants = graph.node.flatMap((node) => {
       const tensor = node.attribute.find(({ name }) => name === "value")?.t;
       const [output = ""] = node.output;
@@ -56,14 +53,6 @@ export class GraphValues {
       if (movers.has(node.opType) && node.input[0] === value) yield* this.takers(output, seen);
       else yield [node, value];
     }
-  }
-
-  /** Whether strides shrink the height of pictures more than the width, as in readers of lines. */
-  keepsWidth(): boolean {
-    return this.#nodes.some((node) => {
-      const [down, across, ...others] = findAttribute(node, "strides")?.ints ?? [];
-      return down !== undefined && across !== undefined && others.length === 0 && down > across;
-    });
   }
 
   /** Sizes of a constant; undefined for another value. */

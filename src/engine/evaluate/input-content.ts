@@ -1,4 +1,5 @@
-import type { NodeProto } from "../onnx/onnx_pb.js";
+import { findAttribute } from "../onnx/node-attributes.ts";
+import type { GraphProto, NodeProto } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import type { ModelSignature, TensorSignature } from "./session-protocol.ts";
 import { maxLineHeight } from "./draw-image.ts";
@@ -42,9 +43,18 @@ export function findInputContents(
       return output === undefined ? [] : [[input.name, output] as const];
     }),
   );
+  const surroundings = { inputs, outputs, values, states, readsLines: readsLines(graph) };
   return inputs.map((input) => {
-    const content = findContent(input, { inputs, outputs, values, states });
+    const content = findContent(input, surroundings);
     return content === undefined ? input : { ...input, content };
+  });
+}
+
+/** Whether strides shrink the height of pictures more than the width, as those of lines. */
+export function readsLines({ node: nodes }: GraphProto): boolean {
+  return nodes.some((node) => {
+    const [down, across, ...others] = findAttribute(node, "strides")?.ints ?? [];
+    return down !== undefined && across !== undefined && others.length === 0 && down > across;
   });
 }
 
@@ -52,6 +62,7 @@ interface Surroundings {
   readonly inputs: readonly TensorSignature[];
   readonly outputs: ModelSignature["outputs"];
   readonly values: GraphValues;
+  readonly readsLines: boolean;
   readonly states: ReadonlyMap<string, string>;
 }
 
@@ -80,13 +91,10 @@ function isChannelCount(size: number | string | undefined): size is 1 | 3 | 4 {
 /** Mean of pixels from which on pictures are pages rather than photographs. */
 const leastBright = 0.7;
 
-function findImage(
-  input: TensorSignature,
-  axis: 1 | 3,
-  { values, outputs }: Surroundings,
-): InputContent {
+function findImage(input: TensorSignature, axis: 1 | 3, surroundings: Surroundings): InputContent {
+  const { values, outputs } = surroundings;
   const height = input.shape[axis === 1 ? 2 : 1];
-  const isLine = typeof height === "number" ? height <= maxLineHeight : values.keepsWidth();
+  const isLine = typeof height === "number" ? height <= maxLineHeight : surroundings.readsLines;
   // Readers have a row for each place of a line, and classifiers one for the line.
   const turnsLines = outputs.every(({ isTensor, ...each }) => {
     return !isTensor || ("shape" in each && each.shape.length <= 2);

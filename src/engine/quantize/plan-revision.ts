@@ -10,6 +10,8 @@ export interface PlanRevision {
   readonly rejected: ReadonlyMap<number, string>;
   /** Weights that are restored at load, and why: quantized values are not faster, or cost too much. */
   readonly folded: ReadonlyMap<number, string>;
+  /** Weights that are stored in half precision and restored at load, since fewer bits cost too much, and why. */
+  readonly halved: ReadonlyMap<number, string>;
   /** Ranges of activations, by the name of the value; those of a plan before they are observed have none. */
   readonly ranges: ReadonlyMap<string, ActivationRange>;
   /** Scales of activations that are smoothed before products in integers, by the name of the value. */
@@ -21,6 +23,7 @@ export interface PlanRevision {
 export const firstPlan: PlanRevision = {
   rejected: new Map(),
   folded: new Map(),
+  halved: new Map(),
   ranges: new Map(),
   inputScales: new Map(),
   inputMeans: new Map(),

@@ -326,6 +326,6 @@ test("what is for another runtime is chosen by what it loses, and never timed", 
   };
   const { report } = await compressFor("tensorrt", { model, folder: folder.path, candidates });
   assert.equal(report.restoredAtLoad.length, 1);
-  assert.deepEqual(report.unrounded, []);
+  assert.deepEqual(report.halved, []);
   assert.equal(report.qdq?.operators, 3);
 });

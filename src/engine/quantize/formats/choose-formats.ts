@@ -6,6 +6,7 @@ import type { OnnxModel } from "../../onnx/onnx-model.ts";
 import { exclusionFinder, overrideFinder } from "../weight-patterns.ts";
 import type { Weight } from "../find-weights.ts";
 import { chooseHalfNodes, type HalfChoice, noHalfNodes } from "../half/choose-half-nodes.ts";
+import { planRestoredHalf } from "../half/plan-half-format.ts";
 import type { PlanRevision } from "../plan-revision.ts";
 import { memoize } from "../memoize.ts";
 import type { WeightPlan } from "../weight-plan.ts";
@@ -26,7 +27,7 @@ interface ChoiceOptions extends RecipeForTarget {
 /** Decides what happens to each weight, and to the nodes that take it. */
 export function chooseFormats(
   options: ChoiceOptions,
-  { rejected, folded, inputScales }: PlanRevision,
+  { rejected, folded, halved, inputScales }: PlanRevision,
 ): FormatPlan {
   const findExclusion = exclusionFinder(options.recipe);
   // Thousands of nodes may take one weight, each of which asks.
@@ -43,8 +44,13 @@ export function chooseFormats(
   // Plans of all revisions have one opset, so that they differ in nothing else.
   const opsets = [...preferred, ...preferred.map(foldPlan)].map(({ format }) => format?.opset ?? 0);
   const weights = preferred.map((plan) => {
-    const reason = folded.get(plan.weight.index);
+    const { weight, format } = plan;
+    const reason = folded.get(weight.index);
     if (reason !== undefined) return { ...foldPlan(plan), reason };
+    const halfReason = halved.get(weight.index);
+    if (halfReason !== undefined && format !== undefined) {
+      return { weight, format: planRestoredHalf(weight, options.model), reason: halfReason };
+    }
     const taken = options.recipe.dequantize === "load-only" ? restorePlan(plan) : plan;
     return smoothPlan(taken, inputScales, options.model.proto.graph);
   });

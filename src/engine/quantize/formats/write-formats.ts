@@ -2,6 +2,7 @@ import { at } from "../../onnx/at.ts";
 import type { FormatPlan } from "./choose-formats.ts";
 import { countStorageBytes, describeStorage } from "./describe-storage.ts";
 import { divideInputs } from "./divide-inputs.ts";
+import { intAttributes } from "./int-attributes.ts";
 import { isStatic } from "./multiply-static.ts";
 import { addStaticBias, type StaticBias } from "./static-bias.ts";
 import { restoreWeight } from "./restore-weight.ts";
@@ -37,6 +38,7 @@ export function writeFormats(rewrite: GraphRewrite, { weights, half }: FormatPla
       continue;
     }
     const name = addHalfWeight(rewrite, weight, format.storage);
+    if (format.restoration === "fold") restoreHalf(rewrite, weight, name);
     for (const use of weight.uses.filter((each) => isHalfUse(each, half))) {
       const names = halfWeights.get(use.node) ?? new Map<number, string>();
       halfWeights.set(use.node, names.set(use.input, name));
@@ -46,6 +48,13 @@ export function writeFormats(rewrite: GraphRewrite, { weights, half }: FormatPla
   if (graph !== undefined && half.nodes.size > 0) {
     rewriteToHalf({ rewrite, choice: half, halfWeights }, graph);
   }
+}
+
+/** Adds the node, which runtimes evaluate at load, that computes a weight under its own name. */
+function restoreHalf(rewrite: GraphRewrite, weight: Weight, name: string): void {
+  const attribute = intAttributes({ to: weight.tensor.dataType });
+  const node = { opType: "Cast", input: [name], output: [weight.name], attribute };
+  rewrite.prependNode(weight.scope.body, node);
 }
 
 function writeQuantizedFormat(

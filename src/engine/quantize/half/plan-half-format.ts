@@ -25,6 +25,24 @@ export function planHalfFormat(
   };
 }
 
+/**
+ * The format of a weight that is stored in half precision, for operators that compute in single:
+ * runtimes convert it when they load the model. Undefined where a weight cannot have it.
+ */
+export function planRestoredHalf(weight: Weight, model: OnnxModel): PlannedFormat | undefined {
+  const isKept = weight.isOutput || weight.isSparse;
+  if (isKept || weight.tensor.dataType !== DataType.FLOAT) return undefined;
+  if (findHalfRangeLoss(weight, { model }) === "overflow") return undefined;
+  return {
+    storage: { kind: "half", isKept: false },
+    operations: [],
+    restoration: "fold",
+    description: "float16, restored at load",
+    bytes: weight.bytes / 2,
+    opset: 6,
+  };
+}
+
 /** Whether a node takes an input in half precision. */
 export function isHalfUse({ node, input }: ValueUse, half: HalfChoice): boolean {
   const positions = halfPositions(halfOperators.get(node.opType)?.inputs ?? [], node.input);
