@@ -16,10 +16,10 @@ const quiet = {
 
 test(
   "Biases make up for what rounded weights change on average, where that is measured",
-  { skip: await realModelMissing("ocr-recognition-v6") },
+  { skip: await realModelMissing("ocr-recognition") },
   async () => {
     await using folder = await makeFolder();
-    const model = realModel("ocr-recognition-v6");
+    const model = realModel("ocr-recognition");
     const runner = createCandidateRunner({
       ...quiet,
       originalPath: model,
@@ -36,7 +36,7 @@ test(
         recipe: resolveRecipe({
           scheme: "int8-static",
           dequantize: "run",
-          calibration: { generated: true, samples: 4, method: "mse" },
+          calibration: { generated: true, samples: 4, method: "minmax" },
         }),
         target: contribTarget,
         outputDirectory,
