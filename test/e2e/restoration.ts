@@ -32,6 +32,8 @@ export async function testRestoration(
   await step("what a backup has is there once it is restored to another volume", async () => {
     await apply("CompressionJob", "backed-up", { model: uploaded, target: "cpu" });
     await untilField("cpj/backed-up", ".status.report.recorded", "true");
+    // That is the service's part of the status, and the id the operator's.
+    await untilField("cpj/backed-up", ".status.status", "Completed");
     const id = await readResourceField("cpj/backed-up", ".status.jobId");
     const log = await readFullLog(installation, id);
     for (const name of ["backups", `${release}-restored`]) await addVolume(cluster, name);
