@@ -1,5 +1,5 @@
 import { builtinTargets, type Target } from "../../src/contract/jobs/target.ts";
-import { withoutTiming } from "../support/brief-targets.ts";
+import { timeFor } from "../support/brief-targets.ts";
 import { imageNames } from "../support/cluster/image-builds.ts";
 
 const plain: Target = {
@@ -14,7 +14,7 @@ const plain: Target = {
 };
 
 /** Hardware profiles of the installation: usable ones, and some whose jobs cannot run. */
-export const targets: readonly Target[] = withoutTiming([
+export const targets: readonly Target[] = timeFor(0.1, [
   ...builtinTargets,
   { ...plain, gpu: { resource: "nvidia.com/gpu", count: 1 }, scratch: "1Gi" },
   { ...plain, name: "many-gpus", gpu: { resource: "nvidia.com/gpu", count: 64 } },

@@ -1,14 +1,15 @@
 import { builtinTargets, type Target } from "../../src/contract/jobs/target.ts";
 
-/** Jobs that do not say otherwise time no model: that takes two thirds of a small job's time. */
-export function withoutTiming(targets: readonly Target[]): Target[] {
+/** Targets whose jobs time both models for so long where they do not say otherwise. */
+export function timeFor(latencyBudgetSeconds: number, targets: readonly Target[]): Target[] {
   return targets.map((target) => ({
     ...target,
     recipe: {
       ...target.recipe,
-      evaluation: { ...target.recipe.evaluation, latencyBudgetSeconds: 0 },
+      evaluation: { ...target.recipe.evaluation, latencyBudgetSeconds },
     },
   }));
 }
 
-export const briefTargets = withoutTiming(builtinTargets);
+/** Of jobs that time nothing: that takes two thirds of a small job's time. */
+export const briefTargets = timeFor(0, builtinTargets);
