@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import type { PartialRecipe } from "../src/contract/jobs/recipe.ts";
 import { defaultRecipe, findTarget, resolveRecipe } from "../src/contract/jobs/resolve-recipe.ts";
@@ -16,7 +17,7 @@ import { realKinds, writeRealSamples } from "./samples/real-samples.ts";
 /**
  * Latency of results relative to their originals, timed in pairs, beside that of what ONNX
  * Runtime's own quantizer makes at its defaults; calibrated ones on real data kept apart.
- * Arguments: names of models, all without them.
+ * Arguments: parts of the names of cases, all without them.
  */
 const models: readonly RealModelName[] = [
   "minilm",
@@ -62,9 +63,9 @@ const bars: Readonly<Record<string, Bar>> = {
 };
 
 const cases = models
-  .filter((model) => wanted.length === 0 || wanted.includes(model))
   .flatMap((model): Case[] => {
-    const ofTargets = builtinTargets.map(({ name, recipe }) => {
+    const ofTargets = ["cpu", "cpu-int8"].map((name) => {
+      const { recipe } = findTarget(builtinTargets, name);
       return { model, what: `${model} for ${name}`, recipe };
     });
     const calibratedOn = realKinds[model];
@@ -75,7 +76,8 @@ const cases = models
     if (model !== "minilm") return ofTargets;
     const recipe = { scheme: "int8-weight", granularity: "block", operators: "contrib" } as const;
     return [...ofTargets, { model, what: "minilm in int8 blocks", recipe }];
-  });
+  })
+  .filter(({ what }) => wanted.length === 0 || wanted.some((part) => what.includes(part)));
 
 const counts = z.array(z.record(z.string(), z.int()));
 const { signal } = new AbortController();
@@ -91,7 +93,7 @@ async function measureCase({ model, what, recipe, calibratedOn }: Case): Promise
     const { data, calibration } = await prepareData(model, calibratedOn, folder);
     await compressModel(originalPath, {
       kind: "quantize",
-      recipe: resolveRecipe(recipe),
+      recipe: resolveRecipe({ ...recipe, ...describeCalibration(calibration) }),
       target,
       outputDirectory: folder,
       signal,
@@ -144,6 +146,12 @@ async function prepareData(
   const calibration = join(folder, "calibration.npz");
   await writeRealSamples(kind, realModel(model), [data, calibration]);
   return { data, calibration };
+}
+
+function describeCalibration(file: string | undefined): PartialRecipe {
+  return file === undefined
+    ? {}
+    : { calibration: { data: pathToFileURL(file).href, samples: 128 } };
 }
 
 function createRunner(originalPath: string, dataPath: string | undefined): CandidateRunner {
