@@ -128,8 +128,9 @@ export class JobList {
 
   /** Counts a job that may belong to the list: a row does not say the source of its model. */
   async #countNew({ id, model: name }: JobSummary): Promise<void> {
-    const { model } = this.#filters;
-    if (model !== undefined && model !== name && (await this.#findSource(id)) !== model) return;
+    const { model = name } = this.#filters;
+    const mayBeSource = model.includes(":");
+    if (model !== name && !(mayBeSource && (await this.#findSource(id)) === model)) return;
     if (this.#byId.has(id)) return;
     this.#unseenIds.value = new Set([...this.#unseenIds.value, id]);
   }
