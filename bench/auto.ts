@@ -7,7 +7,7 @@ import type { SearchPoint, SearchSummary } from "../src/contract/jobs/search.ts"
 import { builtinTargets } from "../src/contract/jobs/target.ts";
 import { compressModel } from "../src/engine/compress-model.ts";
 import { minilmData, realModel, type RealModelName } from "../test/support/real-models.ts";
-import { type BenchRow, limitRow, reportBench } from "./result.ts";
+import { type BenchRow, leastRow, limitRow, reportBench } from "./result.ts";
 import { evaluateResult } from "./samples/evaluate-result.ts";
 import { realKinds, writeRealSamples, writeSentences } from "./samples/real-samples.ts";
 
@@ -98,15 +98,10 @@ async function measureGoal(model: Searched): Promise<BenchRow[]> {
   const evaluated = await readSqnrDb(data, samples);
   const unseen = await readSqnrDb(fresh, 2 * samples);
   return [
-    leastRow(`${model}: SQNR on the evaluation's samples`, evaluated, minSqnrDb),
-    leastRow(`${model}: SQNR on fresh samples`, unseen, minSqnrDb - freshDb),
+    leastRow(`${model}: SQNR on the evaluation's samples`, "dB", evaluated, minSqnrDb),
+    leastRow(`${model}: SQNR on fresh samples`, "dB", unseen, minSqnrDb - freshDb),
     compareUniform(model, (await stat(resultPath)).size, summary),
   ];
-}
-
-function leastRow(what: string, value: number, least: number): BenchRow {
-  const bar = `>= ${least}`;
-  return { what, unit: "dB", ours: value, peer: null, bar, met: value >= least };
 }
 
 /** Beside the smallest result of one form that reaches the goal. */

@@ -11,7 +11,7 @@ import type { CandidateRatio, CandidateRunner } from "../src/engine/candidate.ts
 import { compressModel } from "../src/engine/compress-model.ts";
 import { runPythonFile } from "../test/support/python.ts";
 import { minilmData, realModel, type RealModelName } from "../test/support/real-models.ts";
-import { type BenchRow, reportBench } from "./result.ts";
+import { type BenchRow, leastRow, reportBench } from "./result.ts";
 import { realKinds, writeRealSamples } from "./samples/real-samples.ts";
 
 /**
@@ -129,10 +129,8 @@ async function measureCase({ model, what, recipe, calibratedOn }: Case): Promise
 }
 
 function sqnrRow(what: string, ours: number, least: number | undefined): BenchRow {
-  const row = { what, unit: "dB", ours, peer: null };
-  return least === undefined
-    ? { ...row, bar: "none", met: null }
-    : { ...row, bar: `>= ${least}`, met: ours >= least };
+  if (least !== undefined) return leastRow(what, "dB", ours, least);
+  return { what, unit: "dB", ours, peer: null, bar: "none", met: null };
 }
 
 /** Of a kind of real data: samples to measure on, and others to calibrate on. */

@@ -20,6 +20,10 @@ export function limitRow(what: string, unit: string, value: number, limit: numbe
   return { what, unit, ours: value, peer: null, bar: `<= ${limit}`, met: value <= limit };
 }
 
+export function leastRow(what: string, unit: string, value: number, least: number): BenchRow {
+  return { what, unit, ours: value, peer: null, bar: `>= ${least}`, met: value >= least };
+}
+
 /** Prints the rows as a table and writes them to `bench/results/NAME.json`. */
 export async function reportBench(name: string, rows: readonly BenchRow[]): Promise<void> {
   const full = rows.map(({ what, unit, ours, peer, bar, met }) => ({

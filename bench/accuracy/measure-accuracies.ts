@@ -9,7 +9,7 @@ import { minilmData, realModel, type RealModelName } from "../../test/support/re
 import { benchCache } from "../engine/bench-cache.ts";
 import { type QuantizerCost, runOurs, runPeer } from "../engine/run-quantizer.ts";
 import { installPeer } from "../install-peer.ts";
-import { type BenchRow, limitRow } from "../result.ts";
+import { type BenchRow, leastRow, limitRow } from "../result.ts";
 import { realKinds, writeRealSamples, writeSentences } from "../samples/real-samples.ts";
 
 const exec = promisify(execFile);
@@ -124,8 +124,8 @@ async function measureOurs(
   place: Place,
 ): Promise<Figures | undefined> {
   const model = realModel(place.name);
-  const { scope, ...options } = comparisons[work === "static-integers" ? "static" : work];
-  const run = { scope, evaluation: "evaluation" in options ? options.evaluation : undefined };
+  const comparison = comparisons[work === "static-integers" ? "static" : work];
+  const { peers: _, compressor: _compressor, ...run } = comparison;
   const { calibration } = place;
   const output = join(place.folder, "ours");
   try {
@@ -248,8 +248,4 @@ function compare(what: string, ours: Figures, peer: Peer | undefined): BenchRow[
       met: ours.bytes <= peer.bytes * sizeSlack,
     },
   ];
-}
-
-function leastRow(what: string, unit: string, ours: number, least: number): BenchRow {
-  return { what, unit, ours, peer: null, bar: `>= ${least}`, met: ours >= least };
 }

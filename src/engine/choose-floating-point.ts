@@ -45,8 +45,8 @@ const overhead = 1 / 256;
  * The static operators that stay in floating point, by their weights, and why: the errors of
  * operators add up, so that those with the largest error for the time that they save go first, as
  * many as are needed. Post-training quantization by such sensitivities: HAWQ-V2, Z. Dong et al.,
- * arXiv 1911.03852, measured here at the output. Their weights are folded where that leaves the SQNR
- * that is wanted.
+ * arXiv 1911.03852, measured here at the output. Their weights are folded where that leaves the
+ * SQNR that is wanted, else halved.
  */
 export async function chooseFloatingPoint(
   all: readonly StaticPart[],
@@ -65,14 +65,14 @@ export async function chooseFloatingPoint(
   if (sqnrDb >= minSqnrDb) return noWeights;
   log(`With all static operators: SQNR ${sqnrDb.toFixed(1)} dB`);
   const everything = nameWeights(all, () => "is measured without");
-  const others = hasOthers ? await measure(leave(everything)) : Infinity;
+  const others = hasOthers ? await measure(halve(everything)) : Infinity;
   const least = Math.min(minSqnrDb + marginDb, others - maxLossDb);
   if (sqnrDb >= least) return noWeights;
   const parts = joinNeighbours(all);
   const losses = new Map<StaticPart, number>();
   for (const part of parts) {
     const rest = parts.filter((each) => each !== part);
-    const without = leave(nameWeights(rest, () => "is measured without"));
+    const without = halve(nameWeights(rest, () => "is measured without"));
     losses.set(part, (await measureSqnrDb(without, { beforeSoftmax: true })) ?? -Infinity);
   }
   const total = parts.reduce((sum, { multiplications }) => sum + multiplications, 0);
@@ -87,17 +87,17 @@ export async function chooseFloatingPoint(
     );
   const isEnough = async (restored: RestoredWeights) => (await measure(restored)) >= least;
   const count = await findLeastCount(ordered.length, async (some) =>
-    isEnough(leave(nameFirst(some))),
+    isEnough(halve(nameFirst(some))),
   );
   log(`${count} of ${parts.length} parts of the static operators cost too much accuracy`);
   const chosen = nameFirst(count);
   const folded = { ...noWeights, folded: chosen };
-  return (await isEnough(folded)) ? folded : leave(chosen);
+  return (await isEnough(folded)) ? folded : halve(chosen);
 }
 
 const noWeights: RestoredWeights = { folded: new Map(), halved: new Map() };
 
-function leave(halved: ReadonlyMap<number, string>): RestoredWeights {
+function halve(halved: ReadonlyMap<number, string>): RestoredWeights {
   return { ...noWeights, halved };
 }
 

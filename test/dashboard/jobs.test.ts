@@ -196,10 +196,10 @@ async function checkNew(page: Page, dashboard: Dashboard): Promise<void> {
   const asked = Promise.withResolvers<Route>();
   await page.route(more, (route) => asked.resolve(route), { times: 1 });
   await page.reload();
-  const held = await asked.promise;
+  const delayed = await asked.promise;
   const { id: wanted } = await startFailingJob(dashboard, "wanted");
   await page.getByRole("button", { name: "1 new" }).click();
-  await held.continue();
+  await delayed.continue();
   await findRow(page, wanted).waitFor();
 
   await page.goto(`${dashboard.origin}/jobs?model=https://models.invalid/source.onnx`);

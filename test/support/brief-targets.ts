@@ -1,6 +1,6 @@
 import { builtinTargets, type Target } from "../../src/contract/jobs/target.ts";
 
-/** Targets whose jobs time both models for so long where they do not say otherwise. */
+/** Targets with another default for the time that both models are timed. */
 export function timeFor(latencyBudgetSeconds: number, targets: readonly Target[]): Target[] {
   return targets.map((target) => ({
     ...target,

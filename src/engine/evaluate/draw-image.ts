@@ -60,7 +60,7 @@ export function drawImage(
   return turn(canvas, quarters);
 }
 
-/** Quarters by which a line is turned where a page is by others. */
+/** Quarters of a turn of a line, from those of a page. */
 function turnLine(quarters: number, turnsLines: boolean): 0 | 2 {
   return turnsLines && quarters > 0 ? 2 : 0;
 }

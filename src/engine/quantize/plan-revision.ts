@@ -8,9 +8,9 @@ export interface ActivationRange {
 export interface PlanRevision {
   /** Weights that stay as they are, and why: no format fits them, or it costs too much. */
   readonly rejected: ReadonlyMap<number, string>;
-  /** Weights that are restored at load, and why: quantized values are not faster, or cost too much. */
+  /** Weights that are restored at load, and why: quantized they are not faster, or lose too much. */
   readonly folded: ReadonlyMap<number, string>;
-  /** Weights that are stored in half precision and restored at load, since fewer bits cost too much, and why. */
+  /** Weights that are stored in half precision and restored at load, and why. */
   readonly halved: ReadonlyMap<number, string>;
   /** Ranges of activations, by the name of the value; those of a plan before they are observed have none. */
   readonly ranges: ReadonlyMap<string, ActivationRange>;

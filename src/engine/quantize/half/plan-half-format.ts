@@ -30,8 +30,8 @@ export function planHalfFormat(
  * runtimes convert it when they load the model. Undefined where a weight cannot have it.
  */
 export function planRestoredHalf(weight: Weight, model: OnnxModel): PlannedFormat | undefined {
-  const isKept = weight.isOutput || weight.isSparse;
-  if (isKept || weight.tensor.dataType !== DataType.FLOAT) return undefined;
+  if (weight.isOutput || weight.isSparse) return undefined;
+  if (weight.tensor.dataType !== DataType.FLOAT) return undefined;
   if (findHalfRangeLoss(weight, { model }) === "overflow") return undefined;
   return {
     storage: { kind: "half", isKept: false },

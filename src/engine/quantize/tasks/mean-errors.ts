@@ -4,7 +4,7 @@ import { at } from "../../onnx/at.ts";
 /** What a product takes on average, and how its weight lies along that and along its outputs. */
 export interface MeanInputs {
   readonly means: readonly number[];
-  /** Groups of outputs, each of which has inputs of its own. */
+  /** Groups of outputs, each with inputs of its own. */
   readonly groups: number;
   readonly outputs: number;
   /** Values of the weight between two outputs, and between two inputs of a group. */
