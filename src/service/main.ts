@@ -17,8 +17,14 @@ import { startService } from "./start-service.ts";
 import { reportFirstToken } from "./first-sign-in.ts";
 import { runTokenCommand, tokenUsage } from "./commands/token-command.ts";
 
-/** Node reads modules that it has compiled before from the last one, where it is set. */
-const inheritedByWorkers = ["PATH", "HOME", "NODE_COMPILE_CACHE"];
+/** Where programs, CUDA's libraries and compiled modules are, and which GPUs are used. */
+const inheritedByWorkers = [
+  "PATH",
+  "HOME",
+  "NODE_COMPILE_CACHE",
+  "LD_LIBRARY_PATH",
+  "CUDA_VISIBLE_DEVICES",
+];
 
 async function serve(): Promise<void> {
   const now = () => new Date();
@@ -26,7 +32,10 @@ async function serve(): Promise<void> {
   // A task in the background that fails must not take everybody's requests with it.
   process.on("unhandledRejection", (error) => log("error", "A task failed", { error }));
   const workerEnvironment = Object.fromEntries(
-    inheritedByWorkers.map((name) => [name, process.env[name] ?? ""]),
+    inheritedByWorkers.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
   );
   const dependencies = { now, log, workerEnvironment };
   const wanted = parseEnvironment(settings, process.env);

@@ -62,6 +62,8 @@ interface WorkerCommand {
   readonly directory: string;
   /** Files in it that it may only read. */
   readonly inputs: readonly string[];
+  /** Devices that it may use besides those of every program. */
+  readonly devices: readonly string[];
 }
 
 /** Wraps the command line of a worker. */
@@ -129,9 +131,9 @@ interface VisibleFiles {
 }
 
 function containIn(data: string, { visible, kept, secrets }: VisibleFiles): Contain {
-  return ({ command, args, directory, inputs }) => {
+  return ({ command, args, directory, inputs, devices }) => {
     const script = ["/bin/sh", "-c", containmentScript, "sh"];
-    const files = [visible, kept, inputs, secrets];
+    const files = [visible, devices, kept, inputs, secrets];
     const lists = files.flatMap((list) => [String(list.length), ...list]);
     const contained = [...namespaces, "--", ...script, data, directory, ...lists, command, ...args];
     return { command: "unshare", args: contained };
@@ -143,8 +145,8 @@ async function probe(contain: Contain, workDirectory: string): Promise<void> {
   await mkdir(workDirectory, { recursive: true });
   const directory = await mkdtemp(path.join(await realpath(workDirectory), "probe-"));
   try {
-    const worker = { command: process.execPath, args: ["--version"], directory, inputs: [] };
-    const { command, args } = contain(worker);
+    const worker = { command: process.execPath, args: ["--version"], directory };
+    const { command, args } = contain({ ...worker, inputs: [], devices: [] });
     await run(command, args, { timeout: probeTimeoutMs });
   } finally {
     await rm(directory, { recursive: true });
@@ -153,18 +155,20 @@ async function probe(contain: Contain, workDirectory: string): Promise<void> {
 
 /**
  * Runs a command in new namespaces that `unshare` has made. Arguments: the folder to hide, the
- * folder that the command may write, and four times a number of paths and these: what is visible of
- * the system, what stays visible in the hidden folder, files of the command's folder that it only
- * reads, and files with secrets. Then the command. Links to what is read would lead into the hidden
- * folder: the files take their places.
+ * folder that the command may write, and five times a number of paths and these: what is visible of
+ * the system, devices, what stays visible in the hidden folder, files of the command's folder that
+ * it only reads, and files with secrets. Then the command. Links to what is read would lead into the
+ * hidden folder: the files take their places.
  *
  * A new root has what is visible and nothing else: sockets in the file system could be connected
- * from every network namespace. Of the devices those are there that every program may use: others,
- * such as disks, are open to root. All mounts but the command's folder become read-only. The number
- * of processes is limited by a setting that is the whole machine's before Linux 6.14 and is left
- * alone there: processes of root are not counted then. At last every capability is given up, so
- * that nothing of this can be undone. Where the machine runs out of memory, the kernel ends the
- * command first. The list of mounts has spaces in paths as octal numbers.
+ * from every network namespace. Of the devices those are there that every program may use, and the
+ * command's: others, such as disks, are open to root. All mounts but the command's folder become
+ * read-only; with devices, what processes may say of themselves does not, since CUDA's driver names
+ * its threads in `/proc/self/task/TID/comm` and fails where it cannot. The number of processes is
+ * limited by a setting that is the whole machine's before Linux 6.14 and is left alone there:
+ * processes of root are not counted then. At last every capability is given up, so that nothing of
+ * this can be undone. Where the machine runs out of memory, the kernel ends the command first. The
+ * list of mounts has spaces in paths as octal numbers.
  */
 const containmentScript = `
 set -eu
@@ -197,6 +201,15 @@ mkdir -p "$new/dev" "$new/proc" "$new$data"
 mount --rbind /proc "$new/proc"
 mount -t tmpfs -o mode=755,size=64k none "$new/dev"
 for name in null zero full random urandom; do show "/dev/$name"; done
+count=$1
+writable=$job
+if [ "$count" -gt 0 ]; then writable=/proc; fi
+shift
+while [ "$count" -gt 0 ]; do
+  show "$1"
+  shift
+  count=$((count - 1))
+done
 ln -s /proc/self/fd "$new/dev/fd"
 mkdir "$new/dev/old"
 mount -t tmpfs -o mode=755,size=1m none "$new$data"
@@ -237,9 +250,14 @@ cd /
 umount -l /dev/old
 rmdir /dev/old
 rmdir "$job/.root" 2>/dev/null || :
+if [ "$writable" = /proc ]; then
+  for entry in /proc/[!0-9]*; do
+    if [ ! -L "$entry" ]; then mount -o bind,ro "$entry" "$entry"; fi
+  done
+fi
 while read -r _ point _ options _; do
   case "$point" in *\\\\*) point=$(printf %b "$(printf %s "$point" | sed 's/\\\\/\\\\0/g')") ;; esac
-  case "$point" in "$job" | "$job"/* | /proc/*) continue ;; esac
+  case "$point" in "$job" | "$job"/* | "$writable" | /proc/*) continue ;; esac
   case "$options" in rw*) mount -o remount,bind,ro "$point" 2>/dev/null || : ;; esac
 done < /proc/self/mounts
 cd "$job"

@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -54,12 +54,22 @@ export async function launchWorker(
   const assignment = await records.workers.findAssignment(jobId, attempt);
   const wanted = assignment === undefined ? [] : assignedBlobs(assignment);
   const inputs = await linkInputs(jobStorage(workDirectory, jobId), wanted, blobs, signal);
-  const plain = { command: process.execPath, args: [workerPath], directory, inputs };
+  const plain = { command: process.execPath, args: [workerPath], directory };
   const environment = processEnvironment(run, options);
   const supervised = { directory, environment, onStarted };
   if (contain === undefined) return runWorkerProcess({ ...plain, ...supervised }, signal);
   await using _socket = await openJobSocket(directory, { jobId, answer: options.answerWorker });
-  return await runWorkerProcess({ ...contain(plain), ...supervised }, signal);
+  const devices = assignment?.target.executionProvider === "cuda" ? await listGpuDevices() : [];
+  return await runWorkerProcess(
+    { ...contain({ ...plain, inputs, devices }), ...supervised },
+    signal,
+  );
+}
+
+/** Devices of NVIDIA's driver, which workers on a GPU open. */
+async function listGpuDevices(): Promise<string[]> {
+  const names = await readdir("/dev");
+  return names.filter((name) => name.startsWith("nvidia")).map((name) => join("/dev", name));
 }
 
 /**
