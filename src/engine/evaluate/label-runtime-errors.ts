@@ -21,7 +21,13 @@ export async function labelRuntimeErrors<T>(
     signal.throwIfAborted();
     const isCrash = error instanceof RuntimeCrashError;
     if (error instanceof ServiceError && !isCrash) throw error;
-    const message = `The ${which} could not be run${place}: ${errorMessage(error)}`;
+    const reason = findCudaFailure(errorMessage(error)) ?? errorMessage(error);
+    const message = `The ${which} could not be run${place}: ${reason}`;
     throw new ServiceError(isCrash ? "evaluation_failed" : code, message, { cause: error });
   }
+}
+
+/** What CUDA said, without the C++ functions and files of the runtime that stand around it. */
+function findCudaFailure(message: string): string | undefined {
+  return /\b(?:CUDA|CUDNN|CUBLAS) failure \d+: [^;]*[^;\s]/.exec(message)?.[0];
 }

@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { labelRuntimeErrors } from "../../../src/engine/evaluate/label-runtime-errors.ts";
+
+test("of an error of CUDA only what CUDA said is left", async () => {
+  // As ONNX Runtime 1.30 said it on an H200.
+  const message =
+    "/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:146 std::conditional_t<THRW, " +
+    "void, onnxruntime::common::Status> onnxruntime::CudaCall(ERRTYPE, const char*) [with ERRTYPE " +
+    "= cudaError; bool THRW = true] CUDA failure 304: OS call failed or operation not supported " +
+    "on this OS ; GPU=-1 ; hostname=vm ; file=/onnxruntime_src/cuda_execution_provider.cc ; " +
+    "line=352 ; expr=cudaSetDevice(info_.device_id); ";
+  const failing = Promise.reject(new Error(message));
+  await assert.rejects(labelRuntimeErrors("original", failing, new AbortController().signal), {
+    code: "evaluation_failed",
+    message:
+      "The original could not be run: CUDA failure 304: OS call failed or operation not supported " +
+      "on this OS",
+  });
+});
