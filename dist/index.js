@@ -60703,8 +60703,9 @@ const warningTable = {
     latency_not_timed: "Latency was not measured: the recipe gives it no time, the models do not fit into the " +
         "available memory, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
         "`telemetry.latency` is absent.",
-    nodes_on_cpu: "Nodes of a model ran on the CPU though the target has another execution provider, since " +
-        "that provider does not have their operators.",
+    nodes_on_cpu: "Nodes of a model ran on the CPU though the target has another execution provider, since that " +
+        "provider does not have their operators, or not for their types. Nodes that compute shapes are " +
+        "not counted.",
     output_not_compared: "An output is not a tensor of numbers and was not compared.",
     output_not_exercised: "An output of the original hardly differs between the samples, such as that of a detector that " +
         "finds nothing. It was not compared: give `recipe.evaluation.data` that it responds to.",
@@ -60804,8 +60805,9 @@ const jobCosts = schemas/* object */.Ikc({
         .optional(),
 });
 const peakMemory = "Peak resident memory, bytes, that running";
-const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
-    "for a model that does not fit into the available memory and was run in stages."));
+const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves. On a GPU " +
+    "that is memory of the machine, CUDA's included, and not of the GPU. Absent for a model that " +
+    "does not fit into the available memory and was run in stages."));
 const warningCode = (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.reason);
 const stageSeconds = schemas/* object */.Ikc({
     fetch: seconds,

@@ -159,8 +159,9 @@ export type JobCosts = z.infer<typeof jobCosts>;
 
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope =
-  " takes: the model, its inputs and outputs, without Node and the runtime themselves. Absent " +
-  "for a model that does not fit into the available memory and was run in stages.";
+  " takes: the model, its inputs and outputs, without Node and the runtime themselves. On a GPU " +
+  "that is memory of the machine, CUDA's included, and not of the GPU. Absent for a model that " +
+  "does not fit into the available memory and was run in stages.";
 
 /** Not an enum, since warnings of other versions are read too. */
 const warningCode = shownLine(textLimits.reason).describe(

@@ -36,8 +36,9 @@ export const warningTable = {
     "available memory, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
     "`telemetry.latency` is absent.",
   nodes_on_cpu:
-    "Nodes of a model ran on the CPU though the target has another execution provider, since " +
-    "that provider does not have their operators.",
+    "Nodes of a model ran on the CPU though the target has another execution provider, since that " +
+    "provider does not have their operators, or not for their types. Nodes that compute shapes are " +
+    "not counted.",
   output_not_compared: "An output is not a tensor of numbers and was not compared.",
   output_not_exercised:
     "An output of the original hardly differs between the samples, such as that of a detector that " +

@@ -4,17 +4,31 @@ import { z } from "zod";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import type { ModelPair } from "./model-session.ts";
 
+const bytes = z.coerce.number().default(0);
+
 const profile = z.array(
   z.object({
     cat: z.string(),
     args: z
-      .object({ node_index: z.string(), op_name: z.string(), provider: z.string() })
-      .partial()
+      .object({
+        node_index: z.string().default(""),
+        op_name: z.string().default(""),
+        provider: z.string().optional(),
+        activation_size: bytes,
+        parameter_size: bytes,
+        output_size: bytes,
+      })
       .optional(),
   }),
 );
 
-/** Where the nodes of an optimized graph ran. */
+/**
+ * Most bytes of a node's inputs and outputs that are taken for shapes: the runtime computes those on
+ * the CPU on purpose, since a copy to a GPU would take longer.
+ */
+const shapeBytes = 4096;
+
+/** Where the nodes of an optimized graph ran, but for those that compute shapes. */
 interface NodePlacement {
   readonly nodes: number;
   readonly nodesOnCpu: number;
@@ -29,8 +43,9 @@ export async function countNodesOnCpu(folder: string): Promise<NodePlacement> {
   const nodes = new Map<string, { operator: string; provider: string }>();
   for (const { cat, args } of events) {
     if (cat !== "Node" || args?.provider === undefined) continue;
-    const { node_index: index = "", op_name: operator = "", provider } = args;
-    nodes.set(`${index} ${operator}`, { operator, provider });
+    const { node_index: index, op_name: operator, provider } = args;
+    const size = args.activation_size + args.parameter_size + args.output_size;
+    if (size > shapeBytes) nodes.set(`${index} ${operator}`, { operator, provider });
   }
   const onCpu = [...nodes.values()].filter(({ provider }) => provider.startsWith("CPU"));
   const operatorsOnCpu = [...new Set(onCpu.map(({ operator }) => operator))].toSorted();
