@@ -419,11 +419,13 @@ async function removeOthers(directory: string): Promise<void> {
 }
 
 /** What a plan does to a model, and why weights stay as they are, as lines of a job's log. */
-function describePlan({ weights, shards, originalBytes, resultBytes }: CompressionPlan): string[] {
+function describePlan(plan: CompressionPlan): string[] {
+  const { fusedOperators, weights, shards, originalBytes, resultBytes } = plan;
   const changed = weights.filter(({ format }) => format !== undefined);
   const change = `${changed.length} of ${weights.length} weights change`;
   return [
     `Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`,
+    ...(fusedOperators > 0 ? [`${fusedOperators} operators become part of others`] : []),
     ...(shards.count > 1 ? [`Weights are divided into ${shards.count} shards`] : []),
     ...countReasons(weights).map(([reason, count]) =>
       count === 1

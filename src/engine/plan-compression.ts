@@ -41,12 +41,17 @@ export interface PlanOptions {
   readonly maxModelBytes?: number;
 }
 
-/** What a compression does to a model, down to the size of every file; no weight is read for it. */
+/**
+ * What a compression does to a model, down to the size of every file; no weight is read for it but
+ * those of convolutions that other operators are folded into.
+ */
 export interface CompressionPlan {
   readonly scheme: Recipe["scheme"];
   readonly model: OnnxModel;
   /** The standard operator set that the model was raised to, unless it had a newer one. */
   readonly opset: number;
+  /** Operators of the original that others compute too. */
+  readonly fusedOperators: number;
   readonly weights: readonly WeightPlan[];
   /** Inputs with default values that are constants in the result, since what changed has them. */
   readonly fixedInputs: readonly string[];
@@ -64,7 +69,8 @@ export interface CompressionPlan {
 }
 
 /**
- * Plans the compression of a model without reading weights.
+ * Plans the compression of a model without reading weights, but for those that operators are folded
+ * into.
  * @throws ServiceError those of openOriginal, recipe_unsupported, nothing_to_quantize,
  * model_opset_unsupported
  */
@@ -76,7 +82,7 @@ export async function planCompression(
   const { recipe, target, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
   requireSupportedRecipe(recipe, target);
   const model = await openOriginal(modelPath, maxModelBytes);
-  normalizeGraph(model, recipe);
+  const fusedOperators = normalizeGraph(model, recipe);
   const weights = findWeights(model);
   const graph = describeGraph(requireGraph(model.proto), weights);
   const choose = (of: readonly Weight[]) =>
@@ -101,6 +107,7 @@ export async function planCompression(
     scheme: recipe.scheme,
     model,
     opset: chosen.opset,
+    fusedOperators,
     weights: plan.weights,
     fixedInputs,
     unmatchedPatterns: listUnmatchedPatterns(recipe, weights),
@@ -159,15 +166,19 @@ function removeListedConstants(model: ModelProto): void {
   graph.input = graph.input.filter(({ name }) => !names.has(name));
 }
 
-/** Puts weights beside the operators that use them, in the form that choices look for. */
-export function normalizeGraph(model: OnnxModel, { scheme, operators, overrides }: Recipe): void {
+/**
+ * Puts weights beside the operators that use them, in the form that choices look for, and fuses
+ * operators.
+ * @returns how many operators were fused into others
+ */
+export function normalizeGraph(model: OnnxModel, { scheme, operators, overrides }: Recipe): number {
   const { proto } = model;
   inlineFunctions(proto);
   removeListedConstants(proto);
   const opset = leastOpsets[scheme];
   if (opset !== undefined) raiseVersions(proto, opset);
   const schemes = [scheme, ...(overrides ?? []).map((override) => override.scheme)];
-  if (schemes.includes("int8-static")) fuseOperators(model, operators);
+  return fuseOperators(model, { isStatic: schemes.includes("int8-static"), operators });
 }
 
 function checkAnyFormat(plans: readonly WeightPlan[], recipe: Recipe): void {

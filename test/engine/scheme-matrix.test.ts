@@ -53,7 +53,7 @@ const families: readonly Family[] = [
     what: "a segmentation of text",
     model: "ocr-detection",
     refused: forMatrices,
-    least: [29, 29, 29, 29, 29, 56],
+    least: [29, 29, 29, 29, 29, 50.5],
   },
   {
     what: "a text recognizer",

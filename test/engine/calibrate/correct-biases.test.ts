@@ -16,10 +16,10 @@ const quiet = {
 
 test(
   "Biases make up for what rounded weights change on average, where that is measured",
-  { skip: await realModelMissing("ocr-recognition") },
+  { skip: await realModelMissing("ocr-recognition-v6") },
   async () => {
     await using folder = await makeFolder();
-    const model = realModel("ocr-recognition");
+    const model = realModel("ocr-recognition-v6");
     const runner = createCandidateRunner({
       ...quiet,
       originalPath: model,

@@ -1,0 +1,355 @@
+import { create } from "@bufbuild/protobuf";
+import { operatorName } from "./channel-axis.ts";
+import { GraphIndex, type GraphValue } from "./graph-index.ts";
+import { at } from "../onnx/at.ts";
+import { UniqueNames } from "../onnx/names.ts";
+import { attributeText, findAttribute } from "../onnx/node-attributes.ts";
+import {
+  type GraphProto,
+  type NodeProto,
+  NodeProtoSchema,
+  type TensorProto,
+  TensorProto_DataLocation,
+  TensorProto_DataType as DataType,
+  TensorProtoSchema,
+} from "../onnx/onnx_pb.js";
+import type { OnnxModel } from "../onnx/onnx-model.ts";
+import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
+
+/** Largest kernel that is read to be multiplied, bytes. */
+const maxKernelBytes = 64 * 1024 ** 2;
+const maxChannelBytes = 1024 ** 2;
+
+/**
+ * Folds BatchNormalization and constant Add, Sub, Mul and Div after a convolution into its weight
+ * and bias, where nothing else uses what is between.
+ * @param constants which of them: those that are one number for all channels, which ONNX Runtime
+ * leaves where they are, or those of channels too, which it folds when it loads a model
+ */
+export function foldAfterConvolutions(
+  model: OnnxModel,
+  graph: GraphProto,
+  constants: Folding["constants"],
+): void {
+  const folding = createFolding(model, graph, constants);
+  for (const conv of listConvolutions(graph)) foldAfter(conv, folding);
+  graph.node = graph.node.filter((node) => !folding.removed.has(node));
+}
+
+/**
+ * Folds constant Add, Sub, Mul and Div of one number before a convolution into its weight and bias,
+ * where nothing else uses what is between. What is added stays before a convolution that pads its
+ * input with zeros: the factor goes into the weight then, and what is added is divided by it.
+ * @param kept nodes that stay, since they are part of what runtimes fuse
+ */
+export function foldBeforeConvolutions(
+  model: OnnxModel,
+  graph: GraphProto,
+  kept: ReadonlySet<NodeProto>,
+): void {
+  const folding = { ...createFolding(model, graph, "numbers"), kept };
+  const added = new Map<NodeProto, NodeProto>();
+  for (const conv of listConvolutions(graph)) {
+    const addition = foldBefore(conv, folding);
+    if (addition !== undefined) added.set(conv, addition);
+  }
+  graph.node = graph.node
+    .filter((node) => !folding.removed.has(node))
+    .flatMap((node) => [added.get(node) ?? [], node].flat());
+}
+
+function listConvolutions(graph: GraphProto): NodeProto[] {
+  return graph.node.filter((node) => operatorName(node) === "Conv");
+}
+
+function createFolding(
+  model: OnnxModel,
+  graph: GraphProto,
+  constants: Folding["constants"],
+): Folding {
+  return {
+    model,
+    graph,
+    constants,
+    index: new GraphIndex(model.proto),
+    names: UniqueNames.forModel(model.proto),
+    inputs: new Set(graph.input.map(({ name }) => name)),
+    removed: new Set(),
+  };
+}
+
+interface Folding {
+  readonly model: OnnxModel;
+  readonly graph: GraphProto;
+  readonly constants: "numbers" | "channels";
+  readonly index: GraphIndex;
+  readonly names: UniqueNames;
+  /** Constants among them are defaults, which callers may replace. */
+  readonly inputs: ReadonlySet<string>;
+  readonly removed: Set<NodeProto>;
+}
+
+interface BeforeFolding extends Folding {
+  readonly kept: ReadonlySet<NodeProto>;
+}
+
+/** What a chain of nodes makes of each channel: factor · value + offset. */
+interface Affine {
+  readonly factors: Float64Array;
+  readonly offsets: Float64Array;
+}
+
+function foldAfter(conv: NodeProto, folding: Folding): void {
+  const kernel = findKernel(folding, conv);
+  const before = kernel && readBias(folding, conv, kernel);
+  if (kernel === undefined || before === undefined) return;
+  const { count, inner } = kernel;
+  let affine: Affine = { factors: new Float64Array(count).fill(1), offsets: before };
+  let last = conv;
+  for (let next = findNext(folding, last); next !== undefined; next = findNext(folding, last)) {
+    const step = readStep(folding, { node: next, value: last.output[0] }, { count, inner });
+    if (step === undefined) break;
+    const { factors, offsets } = step;
+    if (!kernel.isOwn && factors.some((factor) => factor !== 1)) break;
+    affine = {
+      factors: affine.factors.map((factor, channel) => factor * at(factors, channel)),
+      offsets: affine.offsets.map(
+        (offset, channel) => offset * at(factors, channel) + at(offsets, channel),
+      ),
+    };
+    folding.removed.add(next);
+    last = next;
+  }
+  if (last === conv) return;
+  multiplyChannels(folding.model, kernel.tensor, affine.factors);
+  writeBias(folding, conv, affine.offsets);
+  conv.output = last.output;
+}
+
+/** @returns the node that adds before the convolution what its bias cannot */
+function foldBefore(conv: NodeProto, folding: BeforeFolding): NodeProto | undefined {
+  const { graph, names, removed, model } = folding;
+  const kernel = findKernel(folding, conv);
+  const bias = kernel && readBias(folding, conv, kernel);
+  if (!kernel?.isOwn || bias === undefined) return undefined;
+  const { input, factor, offset, chain } = readChain(folding, conv.input[0] ?? "", kernel);
+  const isAdded = offset !== 0 && isPadded(conv);
+  if (chain.length <= Number(isAdded) || factor === 0) return undefined;
+  for (const node of chain) removed.add(node);
+  if (!isAdded && offset !== 0) {
+    const sums = sumChannels(model, kernel.tensor, kernel.count);
+    writeBias(
+      folding,
+      conv,
+      bias.map((each, channel) => each + offset * at(sums, channel)),
+    );
+  }
+  multiplyChannels(model, kernel.tensor, new Float64Array(kernel.count).fill(factor));
+  if (!isAdded) {
+    conv.input = [input, ...conv.input.slice(1)];
+    return undefined;
+  }
+  const name = names.allocate(`${conv.input[1]}_offset`);
+  graph.initializer.push(floatConstant(name, [], [offset / factor]));
+  const output = names.allocate(`${conv.input[0]}_divided`);
+  conv.input = [output, ...conv.input.slice(1)];
+  const addition = { name: output, opType: "Add", input: [input, name], output: [output] };
+  return create(NodeProtoSchema, addition);
+}
+
+/** Nodes that make factor · input + offset of an input, which only the last one's user takes. */
+interface Chain {
+  readonly input: string;
+  readonly factor: number;
+  readonly offset: number;
+  readonly chain: readonly NodeProto[];
+}
+
+function readChain(folding: BeforeFolding, result: string, { inner }: Channels): Chain {
+  const chain: NodeProto[] = [];
+  let input = result;
+  let [factor, offset] = [1, 0];
+  for (;;) {
+    const node = findPrevious(folding, input);
+    const value = node?.input.find((name) => findConstant(folding, name) === undefined);
+    const step = node && readStep(folding, { node, value }, { count: 1, inner });
+    if (!node || !step || value === undefined || folding.kept.has(node))
+      return { input, factor, offset, chain };
+    offset += factor * at(step.offsets, 0);
+    factor *= at(step.factors, 0);
+    chain.push(node);
+    input = value;
+  }
+}
+
+/** Whether zeros surround what a convolution takes. */
+function isPadded(conv: NodeProto): boolean {
+  const automatic = findAttribute(conv, "auto_pad");
+  const kind = automatic === undefined ? "NOTSET" : attributeText(automatic);
+  if (kind !== "NOTSET" && kind !== "") return kind !== "VALID";
+  return findAttribute(conv, "pads")?.ints.some((pad) => pad !== 0n) ?? false;
+}
+
+/** The constant weight of a convolution. */
+interface Kernel extends Channels {
+  readonly tensor: TensorProto;
+  /** Whether it may be multiplied. */
+  readonly isOwn: boolean;
+}
+
+function findKernel(folding: Folding, conv: NodeProto): Kernel | undefined {
+  const value = findConstant(folding, conv.input[1]);
+  if (value?.constant === undefined) return undefined;
+  const [count = 0, ...others] = value.constant.dims.map(Number);
+  const isOwn = value.uses.length === 1 && tensorByteLength(value.constant) <= maxKernelBytes;
+  return { tensor: value.constant, count, inner: others.length - 1, isOwn };
+}
+
+/** Zeros without one; undefined where it is no constant. */
+function readBias(folding: Folding, conv: NodeProto, { count }: Kernel): Float64Array | undefined {
+  const bias = conv.input[2] ?? "";
+  return bias === "" ? new Float64Array(count) : readChannels(folding, bias, { count, inner: 0 });
+}
+
+function writeBias({ graph, names }: Folding, conv: NodeProto, numbers: Float64Array): void {
+  const name = names.allocate(`${conv.input[1]}_bias`);
+  graph.initializer.push(floatConstant(name, [numbers.length], numbers));
+  conv.input = [...conv.input.slice(0, 2), name];
+}
+
+function floatConstant(name: string, dims: number[], numbers: Iterable<number>): TensorProto {
+  const rawData = new Uint8Array(Float32Array.from(numbers).buffer);
+  return create(TensorProtoSchema, {
+    name,
+    dims: dims.map(BigInt),
+    dataType: DataType.FLOAT,
+    rawData,
+  });
+}
+
+/** The node that computes a value, where only one node takes that. */
+function findPrevious({ index, graph }: Folding, name: string): NodeProto | undefined {
+  const value = index.find({ body: graph, outer: undefined }, name);
+  const isOnly = value?.uses.length === 1 && value.isOutput === false;
+  return isOnly && value.scope.body === graph ? value.producer : undefined;
+}
+
+/** The only node that takes a node's result. */
+function findNext({ index, graph }: Folding, node: NodeProto): NodeProto | undefined {
+  const value = index.find({ body: graph, outer: undefined }, node.output[0] ?? "");
+  const [use, ...others] = value?.uses ?? [];
+  if (use === undefined || others.length > 0 || value?.isOutput !== false) return undefined;
+  return use.scope.body === graph ? use.node : undefined;
+}
+
+function findConstant({ index, graph, inputs }: Folding, name = ""): GraphValue | undefined {
+  const value = index.find({ body: graph, outer: undefined }, name);
+  const isConstant = value?.constant?.dataType === DataType.FLOAT && !inputs.has(name);
+  return isConstant && !value.isOutput ? value : undefined;
+}
+
+function readStep(
+  folding: Folding,
+  { node, value }: { node: NodeProto; value: string | undefined },
+  channels: Channels,
+): Affine | undefined {
+  const operator = operatorName(node);
+  if (operator === "BatchNormalization") {
+    if (folding.constants === "numbers") return undefined;
+    return readNormalization(folding, node, value, channels);
+  }
+  const isFirst = node.input[0] === value;
+  const numbers = readChannels(folding, node.input[isFirst ? 1 : 0], channels);
+  if (numbers === undefined) return undefined;
+  if (folding.constants === "numbers" && numbers.some((each) => each !== numbers[0]))
+    return undefined;
+  const [zeros, ones] = [
+    new Float64Array(numbers.length),
+    new Float64Array(numbers.length).fill(1),
+  ];
+  if (operator === "Add") return { factors: ones, offsets: numbers };
+  if (operator === "Mul") return { factors: numbers, offsets: zeros };
+  if (!isFirst) return undefined;
+  if (operator === "Sub") return { factors: ones, offsets: numbers.map((each) => -each) };
+  if (operator === "Div") return { factors: numbers.map((each) => 1 / each), offsets: zeros };
+  return undefined;
+}
+
+const defaultEpsilon = 1e-5;
+
+function readNormalization(
+  folding: Folding,
+  node: NodeProto,
+  value: string | undefined,
+  { count }: Channels,
+): Affine | undefined {
+  const isInference =
+    node.input[0] === value &&
+    node.output.slice(1).every((name) => name === "") &&
+    (findAttribute(node, "training_mode")?.i ?? 0n) === 0n;
+  const vectors = node.input
+    .slice(1)
+    .map((name) => readChannels(folding, name, { count, inner: 0 }));
+  const [scale, bias, mean, variance] = vectors;
+  if (!isInference || !scale || !bias || !mean || !variance) return undefined;
+  const epsilon = findAttribute(node, "epsilon")?.f ?? defaultEpsilon;
+  const factors = scale.map((each, channel) => each / Math.sqrt(at(variance, channel) + epsilon));
+  const offsets = bias.map((each, channel) => each - at(mean, channel) * at(factors, channel));
+  return { factors, offsets };
+}
+
+interface Channels {
+  readonly count: number;
+  /** Axes behind the one of the channels. */
+  readonly inner: number;
+}
+
+/** A constant that has a number for each channel, or one for all. */
+function readChannels(
+  folding: Folding,
+  name: string | undefined,
+  { count, inner }: Channels,
+): Float64Array | undefined {
+  const tensor = findConstant(folding, name)?.constant;
+  if (tensor === undefined || tensorByteLength(tensor) > maxChannelBytes) return undefined;
+  const dims = tensor.dims.map(Number);
+  const axis = dims.length - 1 - inner;
+  const isOne = dims.every((size) => size === 1) && axis <= 1;
+  const isVector = axis >= 0 && dims.every((size, each) => size === (each === axis ? count : 1));
+  if (!isOne && !(isVector && axis <= 1)) return undefined;
+  const bytes = readTensor(folding.model, tensor, maxChannelBytes);
+  const numbers = new Float32Array(bytes.slice().buffer);
+  return isOne ? new Float64Array(count).fill(at(numbers, 0)) : Float64Array.from(numbers);
+}
+
+/** Multiplies a kernel in place, so that it keeps its name. */
+function multiplyChannels(model: OnnxModel, kernel: TensorProto, factors: Float64Array): void {
+  if (factors.every((factor) => factor === 1)) return;
+  const numbers = readNumbers(model, kernel);
+  const inner = numbers.length / factors.length;
+  for (const [channel, factor] of factors.entries()) {
+    for (let each = channel * inner; each < (channel + 1) * inner; each++) {
+      numbers[each] = at(numbers, each) * factor;
+    }
+  }
+  kernel.externalData = [];
+  kernel.dataLocation = TensorProto_DataLocation.DEFAULT;
+  kernel.floatData = [];
+  kernel.rawData = new Uint8Array(numbers.buffer);
+}
+
+/** Of each output channel of a kernel, the sum of its numbers. */
+function sumChannels(model: OnnxModel, kernel: TensorProto, count: number): Float64Array {
+  const sums = new Float64Array(count);
+  const numbers = readNumbers(model, kernel);
+  const inner = numbers.length / count;
+  for (const [index, number] of numbers.entries()) {
+    const channel = Math.floor(index / inner);
+    sums[channel] = at(sums, channel) + number;
+  }
+  return sums;
+}
+
+function readNumbers(model: OnnxModel, kernel: TensorProto): Float32Array<ArrayBuffer> {
+  return new Float32Array(readTensor(model, kernel, maxKernelBytes).slice().buffer);
+}

@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { AttributeProto_AttributeType as AttributeType } from "../../../src/engine/onnx/onnx_pb.js";
+import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { pythonMissing } from "../../support/python.ts";
+import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
+import { compareResult, compress, makeFolder } from "./compress.ts";
+
+const normal = createNormal(createRandom(11));
+const limit = (name: string, f: number) => ({ name, type: AttributeType.FLOAT, f });
+const clip = (result: string, most: number) =>
+  node("Clip", ["a"], [result], [limit("min", 0), limit("max", most)]);
+const pads = { name: "pads", type: AttributeType.INTS, ints: [1n, 1n, 1n, 1n] };
+
+interface Case {
+  /** Between two convolutions, from "x" to "z". */
+  readonly nodes: ReturnType<typeof node>[];
+  readonly operators: readonly string[];
+  readonly isPadded?: boolean;
+  readonly channels?: number;
+  readonly outputs?: readonly string[];
+}
+
+const plus3 = node("Add", ["x", "three"], ["a"]);
+const scaled = [
+  node("Relu", ["x"], ["a"]),
+  node("Mul", ["a", "third"], ["b"]),
+  node("Add", ["three", "b"], ["z"]),
+];
+
+const cases: Readonly<Record<string, Case>> = {
+  "a hard swish becomes two operators": {
+    nodes: [plus3, clip("b", 6), node("Mul", ["x", "b"], ["c"]), node("Div", ["c", "six"], ["z"])],
+    operators: ["HardSigmoid", "Mul"],
+  },
+  "a hard sigmoid becomes one operator": {
+    nodes: [plus3, clip("b", 6), node("Mul", ["sixth", "b"], ["z"])],
+    operators: ["HardSigmoid"],
+  },
+  "a Clip whose range is not what is divided by stays": {
+    nodes: [node("Add", ["x", "three"], ["a"]), clip("b", 5), node("Div", ["b", "six"], ["z"])],
+    operators: ["Clip"],
+  },
+  "numbers behind a convolution go into its weight and bias": {
+    nodes: [
+      node("Mul", ["third", "x"], ["a"]),
+      node("Sub", ["a", "three"], ["b"]),
+      node("Relu", ["b"], ["z"]),
+    ],
+    operators: ["Relu"],
+  },
+  "numbers before a convolution go into its weight and bias": {
+    nodes: scaled,
+    operators: ["Relu"],
+  },
+  "what is added before a convolution that pads with zeros is added there": {
+    nodes: scaled,
+    isPadded: true,
+    operators: ["Relu", "Add"],
+  },
+  "numbers of channels before a convolution stay": {
+    nodes: [node("Relu", ["x"], ["a"]), node("Mul", ["a", "channels"], ["z"])],
+    operators: ["Relu", "Mul"],
+  },
+  "numbers that make more channels stay": {
+    nodes: [node("Mul", ["x", "ones"], ["z"])],
+    channels: 1,
+    operators: ["Mul"],
+  },
+  "what else is taken of the graph stays": {
+    nodes: [node("Mul", ["third", "x"], ["a"]), node("Relu", ["a"], ["z"])],
+    outputs: ["x"],
+    operators: ["Mul", "Relu"],
+  },
+  "the end of a Gelu stays": {
+    nodes: [
+      node("Div", ["x", "root"], ["a"]),
+      node("Erf", ["a"], ["b"]),
+      node("Add", ["b", "one"], ["c"]),
+      node("Mul", ["x", "c"], ["d"]),
+      node("Mul", ["d", "half"], ["z"]),
+    ],
+    operators: ["Div", "Erf", "Add", "Mul", "Mul"],
+  },
+};
+
+/** The other operators: three of them restore the weight that is in 8 bits. */
+const around = ["Conv", "Conv", "Conv", "Tanh", "Cast", "Cast", "Mul"];
+
+for (const [what, { nodes, operators, isPadded, channels = 4, outputs = [] }] of Object.entries(
+  cases,
+)) {
+  test(what, { skip: pythonMissing }, async () => {
+    await using folder = await makeFolder();
+    const file = join(folder.path, "original.onnx");
+    const side = isPadded === true ? 10 : 8;
+    await writeTinyModel(
+      file,
+      {
+        node: [
+          node("Conv", ["input", "before"], ["x"]),
+          ...nodes,
+          node("Conv", ["z", "behind"], ["y"], isPadded === true ? [pads] : []),
+          node("Tanh", ["y"], ["t"]),
+          node("Conv", ["t", "exact"], ["end"]),
+        ],
+        input: [tensorInfo("input", [1, 4, 8, 8])],
+        output: [
+          tensorInfo("end", [1, 8, side, side]),
+          ...outputs.map((name) => tensorInfo(name, [1, channels, 8, 8])),
+        ],
+        initializer: [
+          floatInitializer("before", [channels, 4, 1, 1], normal),
+          floatInitializer("behind", [8, 4, 1, 1], normal),
+          // What is exact in 8 bits: the result differs by what was fused only.
+          floatInitializer("exact", [8, 8, 1, 1], (index) => (index === 0 ? 127 : index)),
+          floatInitializer("channels", [1, 4, 1, 1], normal),
+          floatInitializer("ones", [1, 4, 1, 1], () => 2),
+          floatInitializer("one", [], () => 1),
+          floatInitializer("three", [1], () => 3),
+          floatInitializer("six", [], () => 6),
+          floatInitializer("sixth", [1], () => 1 / 6),
+          floatInitializer("third", [], () => 0.3),
+          floatInitializer("half", [], () => 0.5),
+          floatInitializer("root", [], () => Math.SQRT2),
+        ],
+      },
+      { opset: 10 },
+    );
+    await compress(file, folder.path, {
+      scheme: "int8-weight",
+      granularity: "tensor",
+      symmetric: true,
+      minElements: 64,
+    });
+    const { sqnrDb, operators: found } = await compareResult(file, folder.path);
+    assert.ok(sqnrDb > 110, `${sqnrDb} dB`);
+    const kept = Object.entries(found).flatMap(([name, count]) => Array<string>(count).fill(name));
+    assert.deepEqual(kept.toSorted(), [...operators, ...around].toSorted());
+  });
+}
