@@ -171,14 +171,15 @@ function removeListedConstants(model: ModelProto): void {
  * operators.
  * @returns how many operators were fused into others
  */
-export function normalizeGraph(model: OnnxModel, { scheme, operators, overrides }: Recipe): number {
+export function normalizeGraph(model: OnnxModel, recipe: Recipe): number {
+  const { scheme, operators, overrides, exclude } = recipe;
   const { proto } = model;
   inlineFunctions(proto);
   removeListedConstants(proto);
   const opset = leastOpsets[scheme];
   if (opset !== undefined) raiseVersions(proto, opset);
   const schemes = [scheme, ...(overrides ?? []).map((override) => override.scheme)];
-  return fuseOperators(model, { isStatic: schemes.includes("int8-static"), operators });
+  return fuseOperators(model, { isStatic: schemes.includes("int8-static"), operators, exclude });
 }
 
 function checkAnyFormat(plans: readonly WeightPlan[], recipe: Recipe): void {

@@ -233,7 +233,7 @@ export const recipe = z
         "When weights become floating point again, where no operator takes them quantized. " +
           "`load`: once, as the runtime loads the model; it is as fast as the original and takes " +
           "as much memory. `load-only`: the same, also where an operator could take them: all " +
-          "arithmetic is the original's, and nothing is timed. `run`: each time that they are used " +
+          "arithmetic is in floating point, and nothing is timed. `run`: each time that they are used " +
           "(DequantizeLinear), which takes less memory and more time.",
       ),
     fallback: z

@@ -122,7 +122,7 @@ export const builtinTargets: readonly Target[] = [
     name: "cpu",
     description:
       "Any CPU runtime of the ONNX standard. Weights in 8 bits for each output channel, " +
-      "arithmetic in float: about a quarter of the size, as fast as the original.",
+      "arithmetic in float: about a quarter of the size, as fast as the original or faster.",
     executionProvider: "cpu",
     operators: "standard",
     recipe: { scheme: "int8-weight" },
@@ -133,7 +133,7 @@ export const builtinTargets: readonly Target[] = [
     description:
       "x86 CPU servers running ONNX Runtime. Integer arithmetic for MatMul, Gemm and LSTM where " +
       "it is faster, as in large transformers; other weights, such as those of convolutions, in 8 " +
-      "bits, as fast as the original.",
+      "bits, as fast as the original or faster.",
     executionProvider: "cpu",
     operators: "contrib",
     recipe: {

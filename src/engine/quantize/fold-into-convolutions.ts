@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { operatorName } from "./channel-axis.ts";
 import { GraphIndex, type GraphValue } from "./graph-index.ts";
+import { matchesAny } from "./weight-patterns.ts";
 import { at } from "../onnx/at.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import { attributeText, findAttribute } from "../onnx/node-attributes.ts";
@@ -20,18 +21,26 @@ import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
 const maxKernelBytes = 64 * 1024 ** 2;
 const maxChannelBytes = 1024 ** 2;
 
+interface FoldOptions {
+  /** Patterns of weights that are not multiplied. */
+  readonly exclude: readonly string[];
+  /**
+   * Which constants are folded: those that are one number for all channels, which ONNX Runtime
+   * leaves where they are, or those of channels too, which it folds when it loads a model.
+   */
+  readonly constants: "numbers" | "channels";
+}
+
 /**
  * Folds BatchNormalization and constant Add, Sub, Mul and Div after a convolution into its weight
  * and bias, where nothing else uses what is between.
- * @param constants which of them: those that are one number for all channels, which ONNX Runtime
- * leaves where they are, or those of channels too, which it folds when it loads a model
  */
 export function foldAfterConvolutions(
   model: OnnxModel,
   graph: GraphProto,
-  constants: Folding["constants"],
+  options: FoldOptions,
 ): void {
-  const folding = createFolding(model, graph, constants);
+  const folding = createFolding(model, graph, options);
   for (const conv of listConvolutions(graph)) foldAfter(conv, folding);
   graph.node = graph.node.filter((node) => !folding.removed.has(node));
 }
@@ -40,14 +49,13 @@ export function foldAfterConvolutions(
  * Folds constant Add, Sub, Mul and Div of one number before a convolution into its weight and bias,
  * where nothing else uses what is between. What is added stays before a convolution that pads its
  * input with zeros: the factor goes into the weight then, and what is added is divided by it.
- * @param kept nodes that stay, since they are part of what runtimes fuse
  */
 export function foldBeforeConvolutions(
   model: OnnxModel,
   graph: GraphProto,
-  kept: ReadonlySet<NodeProto>,
+  { kept, exclude }: Pick<BeforeFolding, "kept" | "exclude">,
 ): void {
-  const folding = { ...createFolding(model, graph, "numbers"), kept };
+  const folding = { ...createFolding(model, graph, { constants: "numbers", exclude }), kept };
   const added = new Map<NodeProto, NodeProto>();
   for (const conv of listConvolutions(graph)) {
     const addition = foldBefore(conv, folding);
@@ -62,15 +70,11 @@ function listConvolutions(graph: GraphProto): NodeProto[] {
   return graph.node.filter((node) => operatorName(node) === "Conv");
 }
 
-function createFolding(
-  model: OnnxModel,
-  graph: GraphProto,
-  constants: Folding["constants"],
-): Folding {
+function createFolding(model: OnnxModel, graph: GraphProto, options: FoldOptions): Folding {
   return {
+    ...options,
     model,
     graph,
-    constants,
     index: new GraphIndex(model.proto),
     names: UniqueNames.forModel(model.proto),
     inputs: new Set(graph.input.map(({ name }) => name)),
@@ -78,10 +82,9 @@ function createFolding(
   };
 }
 
-interface Folding {
+interface Folding extends FoldOptions {
   readonly model: OnnxModel;
   readonly graph: GraphProto;
-  readonly constants: "numbers" | "channels";
   readonly index: GraphIndex;
   readonly names: UniqueNames;
   /** Constants among them are defaults, which callers may replace. */
@@ -90,6 +93,7 @@ interface Folding {
 }
 
 interface BeforeFolding extends Folding {
+  /** Nodes that stay, since they are part of what runtimes fuse. */
   readonly kept: ReadonlySet<NodeProto>;
 }
 
@@ -201,7 +205,9 @@ function findKernel(folding: Folding, conv: NodeProto): Kernel | undefined {
   const value = findConstant(folding, conv.input[1]);
   if (value?.constant === undefined) return undefined;
   const [count = 0, ...others] = value.constant.dims.map(Number);
-  const isOwn = value.uses.length === 1 && tensorByteLength(value.constant) <= maxKernelBytes;
+  const isSmall = tensorByteLength(value.constant) <= maxKernelBytes;
+  const isExcluded = matchesAny([value.name, conv.name], folding.exclude);
+  const isOwn = value.uses.length === 1 && isSmall && !isExcluded;
   return { tensor: value.constant, count, inner: others.length - 1, isOwn };
 }
 

@@ -16,6 +16,8 @@ interface FuseOptions {
   /** Whether operators are quantized in advance. */
   readonly isStatic: boolean;
   readonly operators: Recipe["operators"];
+  /** Patterns of weights that stay as they are. */
+  readonly exclude: readonly string[];
 }
 
 /**
@@ -24,7 +26,10 @@ interface FuseOptions {
  * pattern across QuantizeLinear and DequantizeLinear.
  * @returns how many operators there are less
  */
-export function fuseOperators(model: OnnxModel, { isStatic, operators }: FuseOptions): number {
+export function fuseOperators(
+  model: OnnxModel,
+  { isStatic, operators, exclude }: FuseOptions,
+): number {
   const { graph, opsetImport } = model.proto;
   if (graph === undefined || (standardOpset(opsetImport) ?? 1) < leastOpset) return 0;
   const count = countOperators(graph);
@@ -33,8 +38,10 @@ export function fuseOperators(model: OnnxModel, { isStatic, operators }: FuseOpt
   if (isStatic) removeIdentities(model, graph);
   if (isStatic && operators === "contrib") fuseGelu(model, graph);
   fuseHardSigmoid(model, graph);
-  foldAfterConvolutions(model, graph, isStatic ? "channels" : "numbers");
-  foldBeforeConvolutions(model, graph, new Set(findGelus(model, graph).map(({ last }) => last)));
+  const constants = isStatic ? "channels" : "numbers";
+  foldAfterConvolutions(model, graph, { constants, exclude });
+  const kept = new Set(findGelus(model, graph).map(({ last }) => last));
+  foldBeforeConvolutions(model, graph, { kept, exclude });
   if (isStatic) joinAdditions(model, graph);
   dropUnused(model, graph, before);
   return count - countOperators(graph);
@@ -44,9 +51,10 @@ function countOperators(graph: GraphProto): number {
   return graph.node.filter((node) => operatorName(node) !== "Constant").length;
 }
 
-/** Removes constants that only nodes had which are no more. */
+/** Removes constants that only nodes had which are no more, and types of what these computed. */
 function dropUnused({ proto }: OnnxModel, graph: GraphProto, before: readonly GraphValue[]): void {
   const wasUsed = new Set(before.flatMap(({ name, uses }) => (uses.length > 0 ? [name] : [])));
+  const wasComputed = new Set(before.flatMap(({ name, producer }) => (producer ? [name] : [])));
   const inputs = new Set(graph.input.map(({ name }) => name));
   const unused = new GraphIndex(proto).values.filter(
     ({ name, scope, constant, uses, isOutput }) =>
@@ -61,6 +69,9 @@ function dropUnused({ proto }: OnnxModel, graph: GraphProto, before: readonly Gr
   const producers = new Set(unused.map(({ producer }) => producer));
   graph.initializer = graph.initializer.filter((tensor) => !tensors.has(tensor));
   graph.node = graph.node.filter((node) => !producers.has(node));
+  const left = new Set(graph.node.flatMap(({ output }) => output));
+  const isLost = ({ name }: { name: string }) => wasComputed.has(name) && !left.has(name);
+  graph.valueInfo = graph.valueInfo.filter((value) => !isLost(value));
 }
 
 function removeIdentities({ proto }: OnnxModel, graph: GraphProto): void {

@@ -59,6 +59,11 @@ function overrideRecipe(recipe: Recipe, { scheme, ...fields }: Override): Recipe
   return { ...recipe, scheme, granularity, blockSize, offsets };
 }
 
+/** Whether one of the names matches one of the patterns. */
+export function matchesAny(names: readonly string[], patterns: readonly string[]): boolean {
+  return names.some((name) => patterns.some((pattern) => matchesPattern(name, pattern)));
+}
+
 /** A pattern for each weight that matches no other one, by position, where there is one. */
 export function findOwnPatterns(weights: readonly Weight[]): Map<number, string> {
   const counts = new Map<string, number>();
