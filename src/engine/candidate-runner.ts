@@ -143,12 +143,13 @@ async function openCandidateSession(
 async function timeCandidate(
   resultPath: string,
   samples: readonly Sample[],
-  { share, evaluation, ...settings }: Settings & TimingOptions,
+  { share, evaluation, reference, ...settings }: Settings & TimingOptions,
 ): Promise<CandidateRatio> {
   const budgetSeconds = evaluation.latencyBudgetSeconds * share;
   const started = performance.now();
   const { latency } = await compareLatency({
     ...settings,
+    originalPath: reference ?? settings.originalPath,
     resultPath,
     samples,
     budgetSeconds,

@@ -1,4 +1,4 @@
-/** Latency of a candidate relative to the original's. */
+/** Latency of a candidate relative to another model's. */
 export interface CandidateRatio {
   readonly ratio: number;
   /** The 95 % interval. */
@@ -13,6 +13,8 @@ export interface TimingOptions {
   readonly share: number;
   /** Whether an interval suffices, though it is wide; without it the interval has to be narrow. */
   readonly isDecided?: (interval: Pick<CandidateRatio, "low" | "high">) => boolean;
+  /** Model that the candidate is timed against; the original where it is absent. */
+  readonly reference?: string | undefined;
 }
 
 export interface MeasureOptions {
@@ -26,7 +28,7 @@ export interface MeasureOptions {
 /** Runs whole models; the figures are undefined where that is not possible. */
 export interface CandidateRunner {
   readonly budgetSeconds: number;
-  /** Times a model in pairs with the original. */
+  /** Times a model in pairs with the original or another one. */
   readonly time: (modelPath: string, options: TimingOptions) => Promise<CandidateRatio | undefined>;
   /** SQNR of a model's worst output to the original's, dB. */
   readonly measureSqnrDb: (

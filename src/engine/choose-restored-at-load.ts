@@ -48,9 +48,10 @@ const smallestGain = 0.03;
 const maxActivationLossDb = 6;
 
 /**
- * Times the result against the original. Where it is not faster as a whole, each region is timed in
- * a model that has no other, since runtimes fuse operators across nodes; regions that are not
- * faster get the format that costs nothing when the model runs.
+ * Times the result against the original or, where other operators were fused, against the result
+ * with all weights restored: that these are faster says nothing of integers. Where it is not faster
+ * as a whole, each region is timed in a model that has no other, since runtimes fuse operators across
+ * nodes; regions that are not faster get the format that costs nothing when the model runs.
  */
 export async function chooseRestoredAtLoad(
   written: WrittenPlan,
@@ -58,26 +59,36 @@ export async function chooseRestoredAtLoad(
 ): Promise<RestoredWeights> {
   const regions = findRegions(written.plan.weights);
   if (regions.length === 0) return nothing;
-  const { candidates, log, isForOtherRuntime } = options;
-  if (isForOtherRuntime) {
-    if (candidates === undefined) return nothing;
-    return restoreInaccurate(regions, { ...options, candidates, written, regions });
+  const { candidates, isForOtherRuntime } = options;
+  if (candidates === undefined) {
+    return isForOtherRuntime ? nothing : { ...nothing, folded: foldUntimed(regions, options) };
   }
-  const all = await candidates?.time(path.join(written.directory, "model.onnx"), {
-    share: firstShare,
-    isDecided,
-  });
-  if (candidates === undefined || all === undefined) {
-    return { ...nothing, folded: foldUntimed(regions, options) };
-  }
-  log(`With quantized operators: latency ${formatInterval(all)} of the original's`);
   const work = { ...options, candidates, written, regions };
+  if (isForOtherRuntime) return restoreInaccurate(regions, { ...work, reference: undefined });
+  if (written.plan.fusedOperators === 0) return keepFaster({ ...work, reference: undefined });
+  return withCandidate([], work, (reference) => keepFaster({ ...work, reference }));
+}
+
+async function keepFaster(work: CandidateWork): Promise<RestoredWeights> {
+  const { regions, written, log } = work;
+  const result = path.join(written.directory, "model.onnx");
+  const all = await timeCandidate(result, firstShare, work);
+  if (all === undefined) return { ...nothing, folded: foldUntimed(regions, work) };
+  log(`With quantized operators: ${formatInterval(all, work)}`);
   if (all.high <= 1) return restoreInaccurate(regions, work);
   const faster = await findFaster(all, work);
   const others = foldOthers(regions, faster.kept, faster.ratios);
   if (faster.kept.length === 0) return { ...nothing, folded: others };
   const { folded, halved } = await restoreInaccurate(faster.kept, work);
   return { folded: new Map([...others, ...folded]), halved };
+}
+
+async function timeCandidate(
+  modelPath: string,
+  share: number,
+  { candidates, reference }: CandidateWork,
+): Promise<CandidateRatio | undefined> {
+  return candidates.time(modelPath, { share, isDecided, reference });
 }
 
 function isDecided({ low, high }: Pick<CandidateRatio, "low" | "high">): boolean {
@@ -94,10 +105,15 @@ function foldUntimed(
   return new Map(weights.map((index) => [index, reason]));
 }
 
-interface CandidateWork extends ChooseOptions {
+interface WrittenCandidates extends ChooseOptions {
   readonly candidates: CandidateRunner;
   readonly written: WrittenPlan;
   readonly regions: readonly Region[];
+}
+
+interface CandidateWork extends WrittenCandidates {
+  /** Model that candidates are timed against; the original where it is undefined. */
+  readonly reference: string | undefined;
 }
 
 interface FasterRegions {
@@ -117,7 +133,7 @@ async function findFaster(all: CandidateRatio, work: CandidateWork): Promise<Fas
   for (const region of timed) {
     const interval = await timeRegions([region], share, work);
     if (interval === undefined) continue;
-    log(`${region.description} alone: latency ${formatInterval(interval)} of the original's`);
+    log(`${region.description} alone: ${formatInterval(interval, work)}`);
     ratios.set(region, interval);
   }
   const faster = [...ratios].filter(([, { high }]) => high < 1);
@@ -144,9 +160,7 @@ async function timeRegions(
   share: number,
   work: CandidateWork,
 ): Promise<CandidateRatio | undefined> {
-  return withCandidate(quantized, work, (modelPath) =>
-    work.candidates.time(modelPath, { share, isDecided }),
-  );
+  return withCandidate(quantized, work, (file) => timeCandidate(file, share, work));
 }
 
 /**
@@ -205,9 +219,10 @@ async function restoreHarmful(
   const count = chosen.folded.size + chosen.halved.size;
   if (count === 0) return nothing;
   const isFaster = async () => {
-    const timing = { share: 1 - firstShare, isDecided };
-    const time = await withPlan(addFolded(chosen), work, (file) => candidates.time(file, timing));
-    if (time !== undefined) log(`Without them: latency ${formatInterval(time)} of the original's`);
+    const time = await withPlan(addFolded(chosen), work, (file) =>
+      timeCandidate(file, 1 - firstShare, work),
+    );
+    if (time !== undefined) log(`Without them: ${formatInterval(time, work)}`);
     return time !== undefined && time.high <= 1;
   };
   const isKept = count < statics.size && (work.isForOtherRuntime || (await isFaster()));
@@ -219,7 +234,7 @@ async function restoreHarmful(
 /** Writes the model with the other regions folded, if there are any, for as long as it is used. */
 async function withCandidate<T>(
   quantized: readonly Region[],
-  work: CandidateWork,
+  work: WrittenCandidates,
   use: (modelPath: string) => Promise<T>,
 ): Promise<T> {
   const folded = foldOthers(work.regions, quantized, new Map());
@@ -228,7 +243,7 @@ async function withCandidate<T>(
 
 async function withPlan<T>(
   restored: RestoredWeights,
-  { written, replan, scratch, signal }: CandidateWork,
+  { written, replan, scratch, signal }: WrittenCandidates,
   use: (modelPath: string) => Promise<T>,
 ): Promise<T> {
   if (restored.folded.size + restored.halved.size === 0)
@@ -262,7 +277,7 @@ function foldOthers(
   for (const region of regions) {
     if (quantized.includes(region)) continue;
     const interval = ratios.get(region);
-    const measured = interval === undefined ? "" : `: ${formatInterval(interval)} of the time`;
+    const measured = interval === undefined ? "" : `: ${formatShort(interval)} of the time`;
     for (const index of region.weights) {
       folded.set(index, `is not faster as ${region.description}${measured}`);
     }
@@ -270,7 +285,15 @@ function foldOthers(
   return folded;
 }
 
-function formatInterval({ ratio, low, high }: CandidateRatio): string {
+function formatInterval(
+  interval: CandidateRatio,
+  { reference }: Pick<CandidateWork, "reference">,
+): string {
+  const than = reference === undefined ? "the original's" : "what it is in floating point";
+  return `latency ${formatShort(interval)} of ${than}`;
+}
+
+function formatShort({ ratio, low, high }: CandidateRatio): string {
   return formatRatio({ ratio, ratioLow: low, ratioHigh: high });
 }
 

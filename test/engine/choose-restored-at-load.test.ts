@@ -48,8 +48,14 @@ async function readOperators(path: string): Promise<Operators> {
 async function compressTwoProducts(
   t: TestContext,
   recipe: PartialRecipe,
-  options: { candidates?: CandidateRunner; instructionSets?: ("avx2" | "avx512_vnni")[] },
+  options: {
+    candidates?: CandidateRunner;
+    instructionSets?: ("avx2" | "avx512_vnni")[];
+    /** Whether a hard swish of four operators follows. */
+    hasHardSwish?: boolean;
+  },
 ) {
+  const { instructionSets, hasHardSwish = false } = options;
   const folder = await makeFolder();
   t.after(() => folder[Symbol.asyncDispose]());
   const path = join(folder.path, "original.onnx");
@@ -60,14 +66,15 @@ async function compressTwoProducts(
       floatInitializer("large", [64, 128], (index) => Math.sin(index * index)),
       floatInitializer("small", [128, 32], (index) => Math.cos(index * index)),
       floatInitializer("bias", [32], (index) => index),
+      ...(hasHardSwish ? numbers : []),
     ],
     node: [
       node("MatMul", ["x", "large"], ["h"]),
       node("MatMul", ["h", "small"], ["s"]),
-      node("Add", ["s", "bias"], ["y"]),
+      node("Add", ["s", "bias"], [hasHardSwish ? "b" : "y"]),
+      ...(hasHardSwish ? hardSwish : []),
     ],
   });
-  const { instructionSets } = options;
   const lines: string[] = [];
   const report = await compressModel(path, {
     kind: "compress",
@@ -84,7 +91,25 @@ async function compressTwoProducts(
   return { report, operators, lines };
 }
 
+const numbers = [0, 3, 6].map((number) => floatInitializer(`number ${number}`, [], () => number));
+const hardSwish = [
+  node("Add", ["b", "number 3"], ["shifted"]),
+  node("Clip", ["shifted", "number 0", "number 6"], ["clipped"]),
+  node("Mul", ["b", "clipped"], ["product"]),
+  node("Div", ["product", "number 6"], ["y"]),
+];
+
 const dynamic: PartialRecipe = { scheme: "int8-dynamic" };
+
+test("integers are dropped where only fused operators make a result faster", async (t) => {
+  const candidates: CandidateRunner = {
+    budgetSeconds,
+    time: (_, { reference }) => Promise.resolve(reference === undefined ? faster : slower),
+    measureSqnrDb: () => Promise.resolve(40),
+  };
+  const { operators } = await compressTwoProducts(t, dynamic, { candidates, hasHardSwish: true });
+  assert.deepEqual(operators, { small: false, large: false });
+});
 
 test("quantized operators stay where the whole model is faster with them", async (t) => {
   const candidates = scriptedRunner(() => faster);
