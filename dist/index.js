@@ -60276,12 +60276,10 @@ function chooseGranularity(scheme, wanted) {
 function changeScheme(fields, scheme) {
     const { granularity: wanted, calibration } = fields;
     const granularity = wanted && chooseGranularity(scheme, wanted);
-    const hasBlocks = scheme === "int4-weight" || (scheme !== "fp16" && granularity === "block");
-    const isCalibrated = hasBlocks || scheme === "int8-static" || scheme === "int8-dynamic";
     return {
         ...fields,
         granularity,
-        calibration: isCalibrated ? calibration : undefined,
+        calibration: scheme === "fp16" ? undefined : calibration,
         auto: undefined,
     };
 }
@@ -60686,8 +60684,8 @@ const warningTable = {
     baseline_not_timed: "The baseline's own result could not be timed beside the job's, so `maxLatencyRegression` " +
         "compares figures that were measured at different times.",
     calibration_unused: "The recipe has a calibration, and the result has no weight in blocks that a product takes, " +
-        "which rounding could be fitted for, and no product in integers of what a normalization gives, " +
-        "which could be smoothed.",
+        "which rounding could be fitted for, no product in integers of what a normalization gives, " +
+        "which could be smoothed, and no rounded weight with a bias beside it, which could be corrected.",
     calibrated_on_generated: "The rounding was fitted to generated samples: give some of the model's use as " +
         "`recipe.calibration.data`.",
     calibrated_on_one_sample: "The rounding was fitted to a single sample, which says little of others.",

@@ -9,7 +9,7 @@ import { findChannelConstants } from "./quantize/formats/divide-inputs.ts";
 import { findSmoothedInput, type SmoothedInput } from "./quantize/formats/smoothed-input.ts";
 import { findDialect } from "./quantize/dialects.ts";
 import { isConvolution, isStatic, listStaticValues } from "./quantize/formats/multiply-static.ts";
-import { findBiasedInput } from "./quantize/formats/static-bias.ts";
+import { listBiasedInputs } from "./quantize/formats/product-bias.ts";
 import type { ActivationRange, PlanRevision } from "./quantize/plan-revision.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
@@ -90,8 +90,10 @@ export async function calibrateModel(
   if (channels !== undefined) summary = summarize(channels);
   let histograms: ModelCalibration["histograms"] = new Map();
   let inputMeans: ModelCalibration["inputMeans"] = new Map();
-  if (values.length > 0) {
-    const averaged = dialect.biases === "int32" ? listBiasedInputs(statics, weights) : [];
+  const averaged = plan.weights.flatMap(({ weight, format }) =>
+    listBiasedInputs(at(weights, weight.index), format),
+  );
+  if (values.length > 0 || averaged.length > 0) {
     const found = await observeRanges(model, { values, averaged }, options);
     ({ histograms, inputMeans } = found);
     summary = summarize(found.observed);
@@ -105,14 +107,6 @@ export async function calibrateModel(
     multiplications: new Map(statics.map(multiplicationsOf)),
     moments,
   };
-}
-
-/** What operators take beside a bias and a static weight. */
-function listBiasedInputs(statics: readonly WeightPlan[], weights: readonly Weight[]): string[] {
-  const inputs = statics.flatMap(({ weight }) =>
-    at(weights, weight.index).consumers.flatMap((consumer) => findBiasedInput(consumer) ?? []),
-  );
-  return [...new Set(inputs)];
 }
 
 /** Weights that products take in integers, where their input comes from a normalization. */

@@ -177,13 +177,14 @@ async function calibratePlan(work: PassWork): Promise<PassWork> {
     scratchDirectory: scratch,
     onProgress: (fraction, message) => onProgress(fraction * calibrationShare, message),
   });
+  const { histograms, inputScales, inputMeans } = calibration;
   return {
     ...work,
     calibration,
     options: {
       ...options,
-      // Ranges and scales that were observed are not part of it.
-      plan: calibration.histograms.size + calibration.inputScales.size > 0 ? undefined : plan,
+      // Ranges, scales and means that were observed are not part of it.
+      plan: histograms.size + inputScales.size + inputMeans.size > 0 ? undefined : plan,
       onProgress: (fraction, message) =>
         onProgress(calibrationShare + fraction * (1 - calibrationShare), message),
     },

@@ -138,14 +138,18 @@ interface CompressionWarning {
 function countFitted({ tasks, weights }: CompressionPlan): number {
   const rounded = tasks.filter((task) => task.kind === "blocks" && task.moments !== undefined);
   const scaled = weights.filter(({ format }) => isStatic(format) || isSmoothed(format));
-  return rounded.length + scaled.length;
+  const corrected = tasks.filter(
+    (task) =>
+      task.kind === "linear" && task.bias !== undefined && !isStatic(weights[task.weight]?.format),
+  );
+  return rounded.length + scaled.length + corrected.length;
 }
 
 function warnOfCalibration(summary: Telemetry["calibration"]): CompressionWarning[] {
   if (summary === undefined) {
     const message =
-      "The calibration had no use: no product takes a weight in blocks, and none takes in integers " +
-      "what a normalization gives";
+      "The calibration had no use: no product takes a weight in blocks, none takes in integers what " +
+      "a normalization gives, and no rounded weight has a bias beside it";
     return [{ code: "calibration_unused", message }];
   }
   const warnings: CompressionWarning[] = [];

@@ -39,12 +39,10 @@ export function chooseGranularity(scheme: Scheme, wanted: Granularity): Granular
 export function changeScheme(fields: PartialRecipe, scheme: Scheme): PartialRecipe {
   const { granularity: wanted, calibration } = fields;
   const granularity = wanted && chooseGranularity(scheme, wanted);
-  const hasBlocks = scheme === "int4-weight" || (scheme !== "fp16" && granularity === "block");
-  const isCalibrated = hasBlocks || scheme === "int8-static" || scheme === "int8-dynamic";
   return {
     ...fields,
     granularity,
-    calibration: isCalibrated ? calibration : undefined,
+    calibration: scheme === "fp16" ? undefined : calibration,
     auto: undefined,
   };
 }
@@ -271,8 +269,9 @@ export const recipe = z
       .describe(
         "Runs the original on samples: fits the rounding of weights in blocks to the inputs of " +
           "their products (GPTQ), smooths what products of `int8-dynamic` take from normalizations " +
-          "(SmoothQuant), and finds the ranges of activations for `int8-static`, which needs it. " +
-          "Without it, weights are rounded to the nearest code.",
+          "(SmoothQuant), corrects biases beside rounded weights, and finds the ranges of " +
+          "activations for `int8-static`, which needs it. Without it, weights are rounded to the " +
+          "nearest code.",
       ),
     auto: auto
       .optional()

@@ -11,8 +11,8 @@ export const warningTable = {
     "compares figures that were measured at different times.",
   calibration_unused:
     "The recipe has a calibration, and the result has no weight in blocks that a product takes, " +
-    "which rounding could be fitted for, and no product in integers of what a normalization gives, " +
-    "which could be smoothed.",
+    "which rounding could be fitted for, no product in integers of what a normalization gives, " +
+    "which could be smoothed, and no rounded weight with a bias beside it, which could be corrected.",
   calibrated_on_generated:
     "The rounding was fitted to generated samples: give some of the model's use as " +
     "`recipe.calibration.data`.",

@@ -4,7 +4,7 @@ import { countStorageBytes, describeStorage } from "./describe-storage.ts";
 import { divideInputs } from "./divide-inputs.ts";
 import { intAttributes } from "./int-attributes.ts";
 import { isStatic } from "./multiply-static.ts";
-import { addStaticBias, type StaticBias } from "./static-bias.ts";
+import { addCorrectedBias, addStaticBias, type ComputedBias } from "./product-bias.ts";
 import { restoreWeight } from "./restore-weight.ts";
 import { StoredWeight } from "./stored-weight.ts";
 import { affineOperations, blockOperations, type OperationTable } from "./weight-operations.ts";
@@ -66,7 +66,7 @@ function writeQuantizedFormat(
   const bias =
     isAffine(format) && isStatic(format)
       ? addStaticBias(rewrite, weight, format.storage)
-      : undefined;
+      : addCorrectedBias(rewrite, weight, format);
   const stored = addStorage(rewrite, weight, { storage, bias });
   if (restoration !== null) restoreWeight(stored, storage, restoration);
   else for (const node of weight.viewNodes) rewrite.removeNode(node);
@@ -94,7 +94,7 @@ function writeOperations<Storage, Operation extends AffineOperation | BlockOpera
 function addStorage(
   rewrite: GraphRewrite,
   weight: Weight,
-  { storage, bias }: { storage: QuantizedStorage; bias: StaticBias | undefined },
+  { storage, bias }: { storage: QuantizedStorage; bias: ComputedBias | undefined },
 ): StoredWeight {
   const stored = describeStorage(weight, storage);
   const { quantizedValues, scaleDims } = stored;

@@ -109,11 +109,13 @@ function writeParameters(
   if (outputs.zeroPoints !== undefined) output.write(outputs.zeroPoints, zeroPoints, first);
 }
 
-interface Bias extends Pick<ProductBias, "inputScale"> {
+interface Bias {
   readonly numbers: Float32Array;
+  readonly inputScale: number | undefined;
 }
 
 function readBias({ source, elements, inputScale }: ProductBias): Bias {
+  if (source === undefined) return { numbers: new Float32Array(elements), inputScale };
   using reader = new SourceReader({ source, sourceType: "float32" });
   const row = { start: 0, rows: 1, columns: elements, pitch: elements };
   return { numbers: reader.read(row).slice(), inputScale };
@@ -124,14 +126,20 @@ const largestBias = 2 ** 30;
 
 /** A scale that is so small that the bias has no code in int32 is enlarged. */
 function widenForBias({ scales }: AffineParameters, bias: Bias, slice: ChannelSlice): void {
+  const { inputScale } = bias;
+  if (inputScale === undefined) return;
   for (const { number, scale } of biasChannels(scales, bias, slice)) {
-    const least = Math.abs(number) / bias.inputScale / largestBias;
+    const least = Math.abs(number) / inputScale / largestBias;
     if (at(scales, scale) < least) scales[scale] = least;
   }
 }
 
 /** Each number of the bias that is of a slice, and the position of its scale there. */
-function* biasChannels(scales: Float32Array, { numbers }: Bias, { firstChannel }: ChannelSlice) {
+function* biasChannels(
+  scales: Float32Array,
+  { numbers }: Pick<Bias, "numbers">,
+  { firstChannel }: ChannelSlice,
+) {
   const isVector = scales.length > 1 || firstChannel > 0;
   const end = isVector ? firstChannel + scales.length : numbers.length;
   for (let channel = firstChannel; channel < end; channel++) {
@@ -142,18 +150,25 @@ function* biasChannels(scales: Float32Array, { numbers }: Bias, { firstChannel }
 function writeBias(
   { task: { outputs }, output, meanErrors }: SliceContext,
   slice: ChannelSlice,
-  { scales, ...bias }: Bias & { readonly scales: Float32Array },
+  { scales, inputScale, numbers: exact }: Bias & { readonly scales: Float32Array },
 ): void {
-  const products = scales.map((scale) => scale * bias.inputScale);
-  const numbers = bias.numbers.map((number, channel) => number - at(meanErrors, channel));
-  const corrected = biasChannels(scales, { ...bias, numbers }, slice);
-  const codes = Array.from(corrected, ({ number, scale }) =>
-    Math.round(number / at(products, scale)),
-  );
+  const { biasValues, biasScales } = outputs;
   const offset = slice.firstChannel * 4;
-  if (outputs.biasValues !== undefined)
-    output.write(outputs.biasValues, Int32Array.from(codes), offset);
-  if (outputs.biasScales !== undefined) output.write(outputs.biasScales, products, offset);
+  const numbers = exact.map((number, channel) => number - at(meanErrors, channel));
+  const corrected = [...biasChannels(scales, { numbers }, slice)];
+  if (biasValues === undefined) return;
+  if (inputScale === undefined) {
+    output.write(
+      biasValues,
+      Float32Array.from(corrected, ({ number }) => number),
+      offset,
+    );
+    return;
+  }
+  const products = scales.map((scale) => scale * inputScale);
+  const codes = corrected.map(({ number, scale }) => Math.round(number / at(products, scale)));
+  output.write(biasValues, Int32Array.from(codes), offset);
+  if (biasScales !== undefined) output.write(biasScales, products, offset);
 }
 
 /** What the quantization of a slice reads and writes. */

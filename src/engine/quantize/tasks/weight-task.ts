@@ -15,11 +15,13 @@ export interface TaskOutputs {
   readonly zeroPoints: number | undefined;
 }
 
-/** A bias that is added to the products of codes, in int32: its scales are input · weight. */
+/** A bias that is added to products. */
 export interface ProductBias {
-  readonly source: TensorSource;
+  /** Zeros where it is undefined. */
+  readonly source: TensorSource | undefined;
   readonly elements: number;
-  readonly inputScale: number;
+  /** Of codes, whose bias is in int32: its scales are input · weight. It is in float32 without. */
+  readonly inputScale?: number;
   /** Of the product: with them, what rounding changes on average is subtracted. */
   readonly inputs?: MeanInputs;
 }
