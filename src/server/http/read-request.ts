@@ -89,7 +89,7 @@ function readHeaders(schema: z.ZodObject, request: Request): Record<string, stri
 }
 
 const hiddenTextMessage =
-  "Must not have line breaks, control characters, marks of the text's direction or invisible ones";
+  "Must not have line breaks, marks of direction, or control, invisible or half characters";
 
 /** The texts of a parsed body, keys too, that could forge a line of a log or of a table. */
 function findHiddenText(value: unknown, pointer = ""): FieldError[] {
