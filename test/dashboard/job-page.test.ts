@@ -141,7 +141,7 @@ async function openInFiles(
   const { model } = await client.call("getJob", { params: { id: whole } });
   const recipe = { sharding: { maxShardBytes: 65_536 }, evaluation: { level: "none" as const } };
   const { id } = await client.call("startCompression", {
-    body: { model: { source: model.source, name: "shards" }, target: "cpu", recipe },
+    body: { model: { source: model.source, name: "shards".repeat(16) }, target: "cpu", recipe },
   });
   const job = await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
   const { length: count } = job.artifacts.filter(({ kind }) => kind === "weights");
