@@ -156,6 +156,11 @@ async function openInFiles(
   await page.getByText(words).waitFor();
   await page.getByText("Ask whoever sent this for a link to each of them too.").waitFor();
   await assertFitsAllLooks(page, "a link to a part of a model");
+  await page.goto(`${origin}/models`);
+  const hidden = await page
+    .locator(".card", { has: page.getByRole("table") })
+    .evaluate((card) => card.scrollWidth - card.clientWidth);
+  assert.ok(hidden <= 0, `a long name hides ${hidden} pixels of the models`);
 }
 
 async function checkZone(page: Page, dashboard: Dashboard, id: string): Promise<void> {
