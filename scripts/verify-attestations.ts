@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, verify } from "node:crypto";
+import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
 import type { z } from "zod";
 import {
   attestations,
@@ -9,6 +9,9 @@ import {
   statements,
 } from "../src/contract/jobs/attestation.ts";
 import type { JobReport } from "./job-report.ts";
+import { formatProblems } from "../src/contract/format-problem.ts";
+import { parseInput } from "../src/contract/parse-input.ts";
+import { errorMessage } from "../src/log/error-message.ts";
 
 /** What is wrong with a result or what is said of it. */
 export class VerificationError extends Error {
@@ -64,7 +67,7 @@ function openEnvelope<Schema extends z.ZodType>(
   schema: Schema,
 ): z.output<Schema> {
   const bytes = Buffer.from(payload, "base64");
-  const key = createPublicKey(publicKey);
+  const key = readPublicKey(publicKey);
   const keyid = createHash("sha256")
     .update(key.export({ type: "spki", format: "der" }))
     .digest("hex");
@@ -77,15 +80,26 @@ function openEnvelope<Schema extends z.ZodType>(
   return parse(schema, bytes.toString("utf8"), "The statement");
 }
 
-function parse<Schema extends z.ZodType>(
+function readPublicKey(pem: string): KeyObject {
+  try {
+    return createPublicKey(pem);
+  } catch (cause) {
+    throw new VerificationError("The key is no public key in the form of PEM", { cause });
+  }
+}
+
+/** @throws VerificationError for a text that is not JSON, or not of the schema */
+export function parse<Schema extends z.ZodType>(
   schema: Schema,
   text: string,
   what: string,
 ): z.output<Schema> {
   try {
-    return schema.parse(JSON.parse(text));
+    const { data, problems = [] } = parseInput(schema, JSON.parse(text));
+    if (data !== undefined) return data;
+    throw new TypeError(formatProblems(problems.slice(0, 1)));
   } catch (cause) {
-    throw new VerificationError(`${what} cannot be read: ${String(cause)}`, { cause });
+    throw new VerificationError(`${what} cannot be read: ${errorMessage(cause)}`, { cause });
   }
 }
 

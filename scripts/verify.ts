@@ -3,7 +3,8 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { jobReport } from "./job-report.ts";
 import { hashFile, repeatJob } from "./repeat-job.ts";
-import { verifyAttestations, VerificationError } from "./verify-attestations.ts";
+import { parse, verifyAttestations, VerificationError } from "./verify-attestations.ts";
+import { errorMessage } from "../src/log/error-message.ts";
 
 const usage = `Usage: npm run verify -- REPORT [--model FILE [--calibration FILE]] [--attestations FILE --key FILE]
 
@@ -21,28 +22,37 @@ interface Work {
   readonly signed: { readonly attestations: string; readonly key: string } | undefined;
 }
 
-/** What the command line asks for; undefined where that is nothing. */
-function readCommandLine(): Work | undefined {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      model: { type: "string" },
-      calibration: { type: "string" },
-      attestations: { type: "string" },
-      key: { type: "string" },
-    },
-  });
-  const [reportPath] = positionals;
-  const { model, calibration, attestations, key } = values;
+/** What the command line asks for, or what is wrong with it. */
+function readCommandLine(): Work | { readonly problem: string } {
+  const options = {
+    model: { type: "string" },
+    calibration: { type: "string" },
+    attestations: { type: "string" },
+    key: { type: "string" },
+  } as const;
+  let parsed;
+  try {
+    parsed = parseArgs({ allowPositionals: true, options });
+  } catch (error) {
+    return { problem: errorMessage(error) };
+  }
+  const { model, calibration, attestations, key } = parsed.values;
+  const [reportPath] = parsed.positionals;
+  if (reportPath === undefined) return { problem: "REPORT is missing" };
+  if ((attestations === undefined) !== (key === undefined)) {
+    return { problem: "--attestations and --key need each other" };
+  }
   const signed =
     attestations === undefined || key === undefined ? undefined : { attestations, key };
-  if (reportPath === undefined || (model === undefined && signed === undefined)) return undefined;
+  if (model === undefined && signed === undefined) {
+    return { problem: "There is nothing to verify: give --model, or --attestations and --key" };
+  }
   return { reportPath, model, calibration, signed };
 }
 
 /** @throws VerificationError */
 async function verifyResult({ reportPath, model, calibration, signed }: Work): Promise<void> {
-  const report = jobReport.parse(JSON.parse(await readFile(reportPath, "utf8")));
+  const report = parse(jobReport, await readFile(reportPath, "utf8"), "The report");
   if (signed !== undefined) {
     const { provenance } = verifyAttestations({
       attestations: await readFile(signed.attestations, "utf8"),
@@ -70,15 +80,15 @@ async function hashFolder(folder: string): Promise<Map<string, string>> {
 }
 
 const work = readCommandLine();
-if (work === undefined) {
-  process.stderr.write(usage);
+if ("problem" in work) {
+  process.stderr.write(`${work.problem}\n${usage}`);
   process.exitCode = 2;
 } else {
   try {
     await verifyResult(work);
   } catch (error) {
-    if (!(error instanceof VerificationError)) throw error;
-    process.stderr.write(`Refused: ${error.message}\n`);
+    const verdict = error instanceof VerificationError ? "Refused" : "Not verified";
+    process.stderr.write(`${verdict}: ${errorMessage(error)}\n`);
     process.exitCode = 1;
   }
 }

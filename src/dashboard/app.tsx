@@ -1,10 +1,12 @@
-import { ErrorBoundary, LocationProvider, lazy, Route, Router } from "preact-iso";
+import { ErrorBoundary, LocationProvider, Route, Router } from "preact-iso";
 import { exec } from "preact-iso/router";
 import { useEffect } from "preact/hooks";
 import { pagePaths } from "../contract/page-addresses.ts";
 import { JobsPage } from "./jobs/jobs-page.tsx";
 import { access, self } from "./session/session-state.ts";
 import { openDialog, watchDialogKeys } from "./shared/dialog.tsx";
+import { loadDialog, loadPage } from "./shared/load-later.tsx";
+import { useTitle } from "./shared/page-head.tsx";
 import { Sidebar } from "./shell/sidebar.tsx";
 import { hasNoRole, NoRolePage, SessionEnded } from "./sign-in/no-role-page.tsx";
 import { SignInPage } from "./sign-in/sign-in-page.tsx";
@@ -13,31 +15,33 @@ import { SignInPage } from "./sign-in/sign-in-page.tsx";
 const pages = {
   "/": JobsPage,
   "/jobs": JobsPage,
-  [pagePaths.job]: lazy(async () => (await import("./job/job-page.tsx")).JobPage),
-  [pagePaths.changes]: lazy(async () => (await import("./changes/changes-page.tsx")).ChangesPage),
-  "/compare": lazy(async () => (await import("./compare/compare-page.tsx")).ComparePage),
-  "/batches": lazy(async () => (await import("./batches/batches-page.tsx")).BatchesPage),
-  [pagePaths.batch]: lazy(async () => (await import("./batch/batch-page.tsx")).BatchPage),
-  "/suites": lazy(async () => (await import("./suite/suites-page.tsx")).SuitesPage),
-  [pagePaths.suite]: lazy(async () => (await import("./suite/suite-page.tsx")).SuitePage),
-  "/health": lazy(async () => (await import("./health/health-page.tsx")).HealthPage),
-  "/new": lazy(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage),
-  "/new-batch": lazy(async () => (await import("./new-batch/new-batch-page.tsx")).NewBatchPage),
-  "/models": lazy(async () => (await import("./models/models-page.tsx")).ModelsPage),
-  "/models/:name": lazy(async () => (await import("./models/model-page.tsx")).ModelPage),
-  "/targets": lazy(async () => (await import("./targets/targets-page.tsx")).TargetsPage),
-  "/terms": lazy(async () => (await import("./terms/terms-page.tsx")).TermsPage),
-  "/audit": lazy(async () => (await import("./audit/audit-page.tsx")).AuditPage),
-  "/tokens": lazy(async () => (await import("./tokens/tokens-page.tsx")).TokensPage),
-  "/webhooks": lazy(async () => (await import("./webhook/webhooks-page.tsx")).WebhooksPage),
-  "/project": lazy(async () => (await import("./project/project-page.tsx")).ProjectPage),
-  "/account": lazy(async () => (await import("./account/account-page.tsx")).AccountPage),
+  [pagePaths.job]: loadPage(async () => (await import("./job/job-page.tsx")).JobPage),
+  [pagePaths.changes]: loadPage(
+    async () => (await import("./changes/changes-page.tsx")).ChangesPage,
+  ),
+  "/compare": loadPage(async () => (await import("./compare/compare-page.tsx")).ComparePage),
+  "/batches": loadPage(async () => (await import("./batches/batches-page.tsx")).BatchesPage),
+  [pagePaths.batch]: loadPage(async () => (await import("./batch/batch-page.tsx")).BatchPage),
+  "/suites": loadPage(async () => (await import("./suite/suites-page.tsx")).SuitesPage),
+  [pagePaths.suite]: loadPage(async () => (await import("./suite/suite-page.tsx")).SuitePage),
+  "/health": loadPage(async () => (await import("./health/health-page.tsx")).HealthPage),
+  "/new": loadPage(async () => (await import("./new-job/new-job-page.tsx")).NewJobPage),
+  "/new-batch": loadPage(async () => (await import("./new-batch/new-batch-page.tsx")).NewBatchPage),
+  "/models": loadPage(async () => (await import("./models/models-page.tsx")).ModelsPage),
+  "/models/:name": loadPage(async () => (await import("./models/model-page.tsx")).ModelPage),
+  "/targets": loadPage(async () => (await import("./targets/targets-page.tsx")).TargetsPage),
+  "/terms": loadPage(async () => (await import("./terms/terms-page.tsx")).TermsPage),
+  "/audit": loadPage(async () => (await import("./audit/audit-page.tsx")).AuditPage),
+  "/tokens": loadPage(async () => (await import("./tokens/tokens-page.tsx")).TokensPage),
+  "/webhooks": loadPage(async () => (await import("./webhook/webhooks-page.tsx")).WebhooksPage),
+  "/project": loadPage(async () => (await import("./project/project-page.tsx")).ProjectPage),
+  "/account": loadPage(async () => (await import("./account/account-page.tsx")).AccountPage),
 };
 
-const CommandPalette = lazy(
+const CommandPalette = loadDialog(
   async () => (await import("./commands/command-palette.tsx")).CommandPalette,
 );
-const KeyHelp = lazy(async () => (await import("./commands/key-help.tsx")).KeyHelp);
+const KeyHelp = loadDialog(async () => (await import("./commands/key-help.tsx")).KeyHelp);
 
 /** All paths but those of the REST interface and of single sign-on. */
 const pageScope = /^\/(?!(v1|auth)(\/|$))/;
@@ -70,12 +74,12 @@ export function App() {
 export function preloadPage(address: string): void {
   for (const [path, page] of Object.entries(pages)) {
     const match: unknown = exec(address, path);
-    // Where this fails, opening the page says so.
-    if ("preload" in page && match !== undefined) page.preload().catch(() => undefined);
+    if ("preload" in page && match !== undefined) void page.preload();
   }
 }
 
 function NotFoundPage() {
+  useTitle("Page not found");
   return (
     <main id="main">
       <div class="empty">

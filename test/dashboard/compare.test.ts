@@ -79,6 +79,9 @@ async function compareTicked(page: Page, { origin }: Dashboard): Promise<void> {
   await assertFitsAllLooks(page, page.url());
   await page.getByRole("link", { name: /^Compare without C/ }).click();
   await page.getByRole("heading", { name: "Compare 2 jobs" }).waitFor();
+  await page.goto(`${page.url()}&job=job-${"0".repeat(26)}`);
+  await page.getByText("1 more job is not there: deleted, or of another project.").waitFor();
+  await page.getByRole("heading", { name: "Compare 2 jobs" }).waitFor();
 }
 
 async function openModel(page: Page, { origin }: Dashboard): Promise<void> {

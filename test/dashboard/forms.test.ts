@@ -117,7 +117,13 @@ async function checkRanges(page: Page, { origin }: Dashboard): Promise<void> {
   await page.route("**/v1/model-versions", (route) => route.fulfill({ json: { versions } }));
   await page.goto(`${origin}/new`);
   await page.getByLabel("or a model that is known here").waitFor();
-  await page.getByLabel("or its address").fill("https://models.invalid/m.onnx");
+  const address = page.getByLabel("or its address");
+  await page.getByRole("button", { name: "Start job" }).click();
+  await page.getByText("Drop a file, or enter an address").waitFor();
+  await address.fill("ftp://models.invalid/m.onnx");
+  await page.getByRole("button", { name: "Start job" }).click();
+  await page.locator("form").getByText("must be https://…").waitFor();
+  await address.fill("https://models.invalid/m.onnx");
   await openFold(page, "More gates none set");
   await page.getByLabel("Minimum cosine").fill("7");
   await openFold(page, "More gates Cosine similarity 7");

@@ -141,7 +141,7 @@ async function openInFiles(
   const { model } = await client.call("getJob", { params: { id: whole } });
   const recipe = { sharding: { maxShardBytes: 65_536 }, evaluation: { level: "none" as const } };
   const { id } = await client.call("startCompression", {
-    body: { model: { source: model.source, name: "shards" }, target: "cpu", recipe },
+    body: { model: { source: model.source, name: "shards".repeat(16) }, target: "cpu", recipe },
   });
   const job = await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
   const { length: count } = job.artifacts.filter(({ kind }) => kind === "weights");
@@ -156,6 +156,11 @@ async function openInFiles(
   await page.getByText(words).waitFor();
   await page.getByText("Ask whoever sent this for a link to each of them too.").waitFor();
   await assertFitsAllLooks(page, "a link to a part of a model");
+  await page.goto(`${origin}/models`);
+  const hidden = await page
+    .locator(".card", { has: page.getByRole("table") })
+    .evaluate((card) => card.scrollWidth - card.clientWidth);
+  assert.ok(hidden <= 0, `a long name hides ${hidden} pixels of the models`);
 }
 
 async function checkZone(page: Page, dashboard: Dashboard, id: string): Promise<void> {

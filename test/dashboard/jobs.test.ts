@@ -124,6 +124,11 @@ async function checkSearch(page: Page, { origin }: Dashboard): Promise<void> {
   await page.getByText('There is no filter "owner".').waitFor();
   assert.ok(page.url().includes("search=ETECT"), "a search that is not understood leads nowhere");
   assert.deepEqual(await findBarriers(page), []);
+  await search(page, "target:CPU");
+  await page.getByText('target: Is "CPU" and must be 1 to 63 lower-case letters').waitFor();
+  assert.equal(await page.locator(".ghost").count(), 0, "nothing is loaded any more");
+  assert.deepEqual(await findBarriers(page), []);
+  await page.goBack();
   await search(page, "status:failed");
   await page.waitForURL(/status=Failed/);
   await page.getByRole("link", { name: "Remove the filter name has ETECT" }).click();

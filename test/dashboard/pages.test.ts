@@ -107,6 +107,22 @@ test("pages of a service without jobs", { skip: chromiumMissing }, async (t) => 
     assertAskedOnce(asked, ["/v1/self", `/v1/batches/${id}`, "/v1/jobs/summaries"]);
   });
 
+  await t.test("a page or a dialog whose code is gone says so, and is loaded again", async () => {
+    const page = await signInByLink(dashboard);
+    const gone = /\/assets\/(batches-page|key-help)-.*\.js$/;
+    await page.route(gone, (route) => route.fulfill({ status: 404 }));
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "This could not be loaded" }).waitFor();
+    assert.deepEqual(await findBarriers(page), []);
+    await page.keyboard.press("Escape");
+    await page.getByRole("link", { name: "Batches", exact: true }).click();
+    await page.getByRole("heading", { name: "This page could not be loaded" }).waitFor();
+    await assertFitsAllLooks(page, "a page that was not loaded");
+    await page.unroute(gone);
+    await page.getByRole("button", { name: "Load again" }).click();
+    await page.getByRole("heading", { name: "Batches", level: 1 }).waitFor();
+  });
+
   await t.test("a service that does not answer, and a job that is deleted, are said", async () => {
     const { client, origin } = dashboard;
     const page = await signInByLink(dashboard);

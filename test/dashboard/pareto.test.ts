@@ -30,3 +30,15 @@ test("a latency that is not known puts no result on the front, and none behind i
     ["front", "behind", "behind"],
   );
 });
+
+test("no two values of an axis are the same text, however near the results are", () => {
+  const jobs = [makeResult([0.951, 0.95, 0.96], 18.71), makeResult([0.952, 0.95, 0.96], 18.74)];
+  const { across, down } = layOutPareto(jobs, ["latency", "accuracy"]);
+  assert.deepEqual(
+    [across, down].map(({ ticks }) => ticks.map(({ text }) => text)),
+    [
+      ["×0.95", "×0.96"],
+      ["18.7 dB", "18.8 dB"],
+    ],
+  );
+});

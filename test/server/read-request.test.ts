@@ -115,6 +115,16 @@ for (const type of [
   });
 }
 
+test("a compressed body is refused as such, and not as one that is not JSON", async (t) => {
+  const { ask } = await makeTestApp(t);
+  const headers = { "content-encoding": "gzip" };
+  const answer = await ask("POST /v1/compress", { headers, body: {} });
+  assert.equal(answer.headers.get("accept-encoding"), "identity");
+  const { code, detail } = await problemIn(answer);
+  assert.equal(code, "unsupported_media_type");
+  assert.equal(detail, 'Content-Encoding is "gzip", and a body must not be compressed');
+});
+
 test("a JSON body may say its charset", async (t) => {
   const { ask } = await makeTestApp(t);
   const headers = { "content-type": "application/json; charset=utf-8" };

@@ -83,7 +83,7 @@ test("backups of a schedule lie beside each other, and the newest stay", async (
   assert.doesNotMatch(await run("restore", join(folder, newest), directory), /Missing/);
   await assert.rejects(
     runServiceCommand(["backup", "--keep=0", folder], environment),
-    /Option "--keep=0" is not known/,
+    /Option "--keep=0" must be --keep= and how many are kept, 1 to 9999/,
   );
 });
 

@@ -84,7 +84,8 @@ test("an answer whose first piece is longer than announced is cut off", async (t
 
 test("a client that knows no chunks gets only the pieces", async (t) => {
   const socket = await openClient(t, () => new Response(ReadableStream.from(shared)));
-  socket.write("GET / HTTP/1.0\r\nHost: service\r\n\r\n");
+  // The probes of some proxies, such as HAProxy's, have no header at all.
+  socket.write("GET / HTTP/1.0\r\n\r\n");
   assert.deepEqual(bodies(await text(socket)), ["one\nzwölf\n"]);
 });
 

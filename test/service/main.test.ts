@@ -147,13 +147,27 @@ test("a variable that looks like a setting but is not is reported", async (t) =>
   assert.match(ended.stderr, /are not settings","names":\["MOS_PROT"\]/);
 });
 
-test("a sign-in link needs a service, and a folder is not made for it", async (t) => {
-  const folder = join(await temporaryFolder(t), "data");
-  const ended = await run(["sign-in"], { MOS_DATA_DIR: folder });
+for (const args of [
+  ["sign-in"],
+  ["token", "create", "--name", "ci", "--scopes", "jobs:read"],
+  ["project", "create", "team-a"],
+]) {
+  test(`the command "${args.join(" ")}" needs a service, and makes no folder`, async (t) => {
+    const folder = join(await temporaryFolder(t), "data");
+    const ended = await run(args, { MOS_DATA_DIR: folder });
+    assert.equal(ended.code, 1);
+    const advice = "set MOS_DATA_DIR and MOS_PORT to those of the service";
+    assert.equal(ended.stderr, `No service has its data in "${folder}": ${advice}\n`);
+    assert.equal(existsSync(folder), false);
+  });
+}
+
+test("a file in place of the data directory is named, without a stack", async (t) => {
+  const file = join(await temporaryFolder(t), "data");
+  await writeFile(file, "");
+  const ended = await run([], { MOS_PORT: "0", MOS_DATA_DIR: file });
   assert.equal(ended.code, 1);
-  const advice = "set MOS_DATA_DIR and MOS_PORT to those of the service";
-  assert.equal(ended.stderr, `No service has its data in "${folder}": ${advice}\n`);
-  assert.equal(existsSync(folder), false);
+  assert.match(ended.stderr, /^The data directory ".*data" cannot be used: EEXIST: [^\n]*\n$/);
 });
 
 test("--help prints the commands, and that of a command how it is called", async () => {
@@ -181,6 +195,11 @@ for (const [args, sentence] of [
     ["token", "create", "--name", "ci", "--scopes", "read", "--expires-days", "soon"],
     /^--scopes\[0\] is "read" and must be "jobs:read", .*\n--expires-days is "soon" and must be/m,
   ],
+  [
+    ["token", "create", "--name", "ci", "--scopes", "jobs:read", "--expires-days", "1.5"],
+    /^--expires-days is 1.5 and must be an integer\nUsage: token create/,
+  ],
+  [["token", "create", "--days", "1"], /^Unknown option '--days'.*\nUsage: token create/],
 ] as const) {
   test(`the command "${args.join(" ")}" is refused, with how it is called`, async (t) => {
     const ended = await run(args, { MOS_DATA_DIR: await temporaryFolder(t) });

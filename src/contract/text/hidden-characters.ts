@@ -2,10 +2,10 @@
 const joiners = String.raw`\u200c\u200d\ufe0e\ufe0f`;
 const looseJoiner = String.raw`[${joiners}](?<![^\p{ASCII}${joiners}]\ufe0f?[${joiners}])`;
 /**
- * Control characters and line breaks, what changes the direction in which text is shown, and what is
- * not shown at all.
+ * Control characters and line breaks, what changes the direction in which text is shown, what is not
+ * shown at all, and halves of surrogate pairs, for which a strict reader refuses a whole answer.
  */
-const unseen = String.raw`\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb`;
+const unseen = String.raw`\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb`;
 const hidden = `(?:[[${unseen}]--[${joiners}]]|${looseJoiner})`;
 const anyHidden = new RegExp(hidden, "v");
 const lineBreak = /[\n\r\u2028\u2029]/;

@@ -6,12 +6,13 @@ import { axisFigures, type FigureName } from "./pareto.ts";
 import { describeResult } from "./describe-result.ts";
 import { isId } from "../../contract/id.ts";
 import { explainWideInterval } from "../../contract/jobs/latency.ts";
+import type { JobDetail } from "../../contract/jobs/job.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { EmptyState, Loading } from "../shared/notice.tsx";
-import { MissingPage } from "../shared/missing-page.tsx";
+import { isGone, MissingPage } from "../shared/missing-page.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 import { isShippable } from "../shared/verdict.ts";
 
@@ -29,18 +30,23 @@ export function ComparePage() {
   });
   return (
     <main id="main">
-      <PageHead title={value === undefined ? "Compare" : `Compare ${value.jobs.length} jobs`} />
+      <PageHead title={value === undefined ? "Compare" : sayCount(value.jobs.length)} />
       <MissingPage error={error} noun="job" list="/jobs" retry={reload} />
       {value === undefined && error === undefined && <Loading />}
-      {value?.jobs.length === 0 && <NothingToCompare />}
+      {value?.jobs.length === 0 && <NothingToCompare gone={value.gone} />}
       {value !== undefined && value.jobs.length > 0 && <Comparison {...value} />}
     </main>
   );
 }
 
-function NothingToCompare() {
+function sayCount(jobs: number): string {
+  return jobs === 1 ? "Compare 1 job" : `Compare ${jobs} jobs`;
+}
+
+function NothingToCompare({ gone }: Pick<ChosenJobs, "gone">) {
   return (
     <EmptyState title="Nothing to compare">
+      {gone > 0 && <p class="soft">The jobs were deleted, or belong to another project.</p>}
       <p class="soft">Tick two or more jobs of a list, and choose Compare.</p>
       <a class="button" href="/jobs">
         Open the jobs
@@ -53,6 +59,8 @@ interface ChosenJobs {
   readonly jobs: readonly NamedJob[];
   /** Whether there are more than can be shown. */
   readonly isCut: boolean;
+  /** How many of the address are not there. */
+  readonly gone: number;
 }
 
 async function loadChosen(url: string): Promise<ChosenJobs> {
@@ -61,8 +69,23 @@ async function loadChosen(url: string): Promise<ChosenJobs> {
   const batches = searchParams.getAll("batch").filter((id) => isId("batch", id));
   const ids = [...chosen, ...(await Promise.all(batches.map(listJobsOf))).flat()];
   const shown = [...new Set(ids)].slice(0, mostJobs);
-  const jobs = await Promise.all(shown.map((id) => service.call("getJob", { params: { id } })));
-  return { jobs: nameJobs(jobs), isCut: ids.length > shown.length };
+  const found = await Promise.all(shown.map(findJob));
+  const jobs = found.filter((job) => job !== undefined);
+  return {
+    jobs: nameJobs(jobs),
+    isCut: ids.length > shown.length,
+    gone: found.length - jobs.length,
+  };
+}
+
+/** Undefined where the job was deleted, which takes nothing from the others. */
+async function findJob(id: string): Promise<JobDetail | undefined> {
+  try {
+    return await service.call("getJob", { params: { id } });
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
 }
 
 async function listJobsOf(id: string): Promise<string[]> {
@@ -70,7 +93,7 @@ async function listJobsOf(id: string): Promise<string[]> {
   return jobs.map((job) => job.id);
 }
 
-function Comparison({ jobs, isCut }: ChosenJobs) {
+function Comparison({ jobs, isCut, gone }: ChosenJobs) {
   const summaries = jobs.map(({ job }) => summarizeJob(job));
   const names = new Map(
     jobs.map(({ job, name }, index) => [job.id, `${letterOf(index)}, ${name}`]),
@@ -79,6 +102,12 @@ function Comparison({ jobs, isCut }: ChosenJobs) {
   return (
     <div class="sheet">
       {isCut && <p class="c12 soft">The first {mostJobs} jobs are shown.</p>}
+      {gone > 0 && (
+        <p class="c12 soft">
+          {gone === 1 ? "1 more job is" : `${gone} more jobs are`} not there: deleted, or of another
+          project.
+        </p>
+      )}
       {models > 1 && (
         <p class="c12 soft">
           The jobs are of {models} models: size and latency are relative to each one’s original.

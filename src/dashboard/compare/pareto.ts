@@ -13,6 +13,8 @@ interface AxisFigure {
   /** Ends of the interval that the figure is known to lie in; undefined where it says nothing. */
   readonly interval?: (job: JobSummary) => readonly [low: number, high: number] | undefined;
   readonly format: (value: number) => string;
+  /** The least difference that the format shows. */
+  readonly finest: number;
   /** The gate whose limit is a line across the axis. */
   readonly gate: GateName;
 }
@@ -23,6 +25,7 @@ export const axisFigures = {
     read: ({ figures }) => figures.sizeRatio,
     isLowerBetter: true,
     format: (ratio) => `${Math.round(100 * ratio)} %`,
+    finest: 0.01,
     gate: "maxSizeRatio",
   },
   accuracy: {
@@ -30,6 +33,7 @@ export const axisFigures = {
     read: ({ figures }) => figures.sqnrDb,
     isLowerBetter: false,
     format: (value) => `${Number(value.toFixed(1))} dB`,
+    finest: 0.1,
     gate: "minSqnrDb",
   },
   latency: {
@@ -38,6 +42,7 @@ export const axisFigures = {
     isLowerBetter: true,
     interval: ({ figures }) => readInterval(figures),
     format: (ratio) => formatTimes(ratio),
+    finest: 0.01,
     gate: "maxLatencyRatio",
   },
 } as const satisfies Record<string, AxisFigure>;
@@ -94,7 +99,10 @@ export function layOutPareto(
     return atX === null || atY === null ? [] : [{ job, x: atX, y: atY }];
   });
   const scaleOf = (figure: AxisFigure) =>
-    chooseScale([...jobs.flatMap((job) => figure.read(job) ?? []), ...listLimits(figure, jobs)]);
+    chooseScale(
+      [...jobs.flatMap((job) => figure.read(job) ?? []), ...listLimits(figure, jobs)],
+      figure.finest,
+    );
   const [scaleX, scaleY] = [scaleOf(x), scaleOf(y)];
   const isUnsure = ({ job }: Point) =>
     [x, y].some(({ interval }) => interval !== undefined && interval(job) === undefined);
@@ -188,12 +196,16 @@ export interface Scale {
 const wantedTicks = 5;
 const steps = [1, 2, 2.5, 5, 10];
 
-/** A scale of round values around figures and limits. */
-export function chooseScale(values: readonly number[]): Scale {
+/**
+ * A scale of round values around figures and limits.
+ * @param finest the least step between two of them
+ */
+export function chooseScale(values: readonly number[], finest = 0): Scale {
   const [least, most] = [Math.min(...values), Math.max(...values)];
   const span = most - least || Math.abs(most) || 1;
   const power = 10 ** Math.floor(Math.log10(span / wantedTicks));
-  const step = power * (steps.find((each) => each * power >= span / wantedTicks) ?? 10);
+  const wanted = power * (steps.find((each) => each * power >= span / wantedTicks) ?? 10);
+  const step = Math.max(wanted, finest);
   const first = Math.floor((least - span * 0.06) / step);
   const last = Math.ceil((most + span * 0.06) / step);
   const ticks = Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step);

@@ -7,8 +7,8 @@ import { changesAddress } from "../../contract/page-addresses.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Button } from "../shared/button.tsx";
+import { UnloadedNotice } from "../shared/load-later.tsx";
 import { useScrollFromAddress } from "../shared/scroll-from-address.ts";
-import { MaybeError } from "../shared/notice.tsx";
 import type { GraphView as LoadedView } from "./graph-view.tsx";
 
 /** The name in the address of an open graph; null where none is open, undefined without one. */
@@ -62,13 +62,14 @@ export function GraphCard({ job }: { readonly job: JobDetail }) {
 
 function LazyView(view: ComponentProps<typeof LoadedView>) {
   const View = useSignal<typeof LoadedView | undefined>(undefined);
-  const error = useSignal<unknown>(undefined);
+  const isUnloaded = useSignal(false);
   useEffect(() => {
     import("./graph-view.tsx").then(
       ({ GraphView }) => (View.value = GraphView),
-      (thrown: unknown) => (error.value = thrown),
+      () => (isUnloaded.value = true),
     );
   }, []);
-  if (View.value === undefined) return <MaybeError error={error.value} />;
+  if (isUnloaded.value) return <UnloadedNotice />;
+  if (View.value === undefined) return undefined;
   return <View.value {...view} />;
 }

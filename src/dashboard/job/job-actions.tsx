@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { ErrorBoundary, lazy, useLocation } from "preact-iso";
+import { ErrorBoundary, useLocation } from "preact-iso";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { findWeightFiles, sayWeightFiles } from "../../contract/jobs/weight-files.ts";
@@ -10,13 +10,14 @@ import { artifactAddress } from "../shared/addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
 import { findDownload } from "../shared/find-download.ts";
+import { loadDialog } from "../shared/load-later.tsx";
 import { Menu } from "../shared/menu.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { useStart } from "../shared/use-start.ts";
 import { isShippable } from "../shared/verdict.ts";
 
-const SameJobDialog = lazy(async () => (await import("./same-job-dialog.tsx")).SameJobDialog);
-const ShareDialog = lazy(async () => (await import("./share-dialog.tsx")).ShareDialog);
+const SameJobDialog = loadDialog(async () => (await import("./same-job-dialog.tsx")).SameJobDialog);
+const ShareDialog = loadDialog(async () => (await import("./share-dialog.tsx")).ShareDialog);
 
 type OpenDialog = "copy" | "share" | "delete";
 

@@ -11,7 +11,7 @@ import { type KeptList, openKeptList } from "./kept-lists.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { mayDo } from "../session/session.ts";
 import { Icon } from "../shared/button.tsx";
-import { EmptyState, MaybeError } from "../shared/notice.tsx";
+import { EmptyState, isRefusal, MaybeError, sayError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 
 /** All jobs, live; the address says which. */
@@ -66,7 +66,9 @@ function ListNotice({ list }: { readonly list: JobList }) {
     scrollTo({ top: 0, behavior: "instant" });
     void list.load("newest");
   };
-  if (list.error.value !== undefined) return <MaybeError error={list.error.value} retry={reload} />;
+  const error = list.error.value;
+  if (isRefusal(error)) return undefined;
+  if (error !== undefined) return <MaybeError error={error} retry={reload} />;
   if (list.unseen.value === 0) return undefined;
   return (
     <div class="unseen-place">
@@ -85,6 +87,7 @@ interface JobRowsProps {
 
 function JobRows({ list, filters, selected }: JobRowsProps) {
   const rows = list.rows.value;
+  if (isRefusal(list.error.value)) return <NoMatch why={sayError(list.error.value)} />;
   if (rows === undefined) return <LoadingRows />;
   if (rows.length > 0) return <JobTable list={list} rows={rows} selected={selected} />;
   return isFiltered(filters) ? <NoMatch /> : <NoJobs />;
@@ -105,9 +108,10 @@ function LoadingRows() {
   );
 }
 
-function NoMatch() {
+function NoMatch({ why }: { readonly why?: string }) {
   return (
-    <EmptyState title="No jobs match these filters">
+    <EmptyState title={why === undefined ? "No jobs match these filters" : "No job can match"}>
+      {why !== undefined && <p class="soft">{why}</p>}
       <a class="button" href="/jobs">
         Show all jobs
       </a>

@@ -44,11 +44,12 @@ const sourceHint = "An https://, s3://, gs://, hf:// or file:// address that the
 const hiddenHint = "The values after the question mark are hidden: enter the whole address";
 
 function SourceField({ form: { source, messages } }: { readonly form: JobForm }) {
+  const problem = messages.value["model"];
   return (
     <TextField
       label="or its address"
       hint={source.value.includes("=***") ? hiddenHint : sourceHint}
-      error={messages.value["model"] && "Drop a file, or enter an address"}
+      error={source.value === "" ? problem && "Drop a file, or enter an address" : problem}
       text={source}
       placeholder="hf://owner/repository@revision/model.onnx"
     />

@@ -42,8 +42,23 @@ export function MaybeError({ error, retry }: { readonly error: unknown; retry?: 
 }
 
 export function sayError(error: unknown): string {
+  if (isRefusal(error)) return sayFields(error);
   if (error instanceof ProblemError) return error.problem.detail;
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Whether the service takes no request with such fields, however often it is sent. */
+export function isRefusal(error: unknown): error is ProblemError {
+  return error instanceof ProblemError && error.problem.code === "validation_failed";
+}
+
+/** What is wrong with each field; the detail of the problem only names the first. */
+function sayFields({ problem: { detail, errors = [] } }: ProblemError): string {
+  const lines = errors.map(({ pointer, message }) => {
+    const field = pointer.replace(/^(query)?\//, "").replace(/\/\d+$/, "");
+    return field === "" ? message : `${field}: ${message}`;
+  });
+  return lines.join("; ") || detail;
 }
 
 /** A page or table without content, and what to do about it. */

@@ -20,8 +20,15 @@ export function SignInPage() {
       .finally(() => (isBusy.value = false));
   };
   useEffect(() => {
-    const secret = takeLinkSecret();
-    if (secret !== undefined) submitSecret(secret);
+    const take = () => {
+      error.value = isCutLink(location) ? noLink : undefined;
+      const secret = takeLinkSecret();
+      if (secret !== undefined) submitSecret(secret);
+    };
+    take();
+    // A link that is pasted where this page is shown loads no page anew.
+    addEventListener("hashchange", take);
+    return () => removeEventListener("hashchange", take);
   }, []);
   return (
     <main class="gate" id="main">
@@ -35,6 +42,13 @@ export function SignInPage() {
       </div>
     </main>
   );
+}
+
+const noLink = "This is not a sign-in link: one ends in # and 43 characters";
+
+/** Whether an address is one of a sign-in link that somebody copied in part. */
+function isCutLink({ pathname, hash }: Location): boolean {
+  return pathname === "/sign-in" && hash !== "" && findLinkSecret(hash) === undefined;
 }
 
 /** The secret in the address, which is taken out of it and of the history. */
@@ -67,10 +81,7 @@ export function SignInForm({ isBusy, onSecret }: SignInFormProps) {
   const submit = (event: Event) => {
     event.preventDefault();
     const secret = findLinkSecret(text.value);
-    error.value =
-      secret === undefined
-        ? "This is not a sign-in link: one ends in # and 43 characters"
-        : undefined;
+    error.value = secret === undefined ? noLink : undefined;
     if (secret !== undefined) onSecret(secret);
   };
   return (

@@ -89,7 +89,7 @@ function readHeaders(schema: z.ZodObject, request: Request): Record<string, stri
 }
 
 const hiddenTextMessage =
-  "Must not have line breaks, control characters, marks of the text's direction or invisible ones";
+  "Must not have line breaks, marks of direction, or control, invisible or half characters";
 
 /** The texts of a parsed body, keys too, that could forge a line of a log or of a table. */
 function findHiddenText(value: unknown, pointer = ""): FieldError[] {
@@ -126,6 +126,7 @@ export async function readJson(
     const message = `Content-Type ${found} and must be "application/json"`;
     throw new ServiceError("unsupported_media_type", message);
   }
+  requireIdentity(request);
   const bytes = await readBoundedBody(request, maxBytes, held.take);
   if (bytes.length === 0) {
     throw new ServiceError("malformed_request", "The body is empty and must be JSON");
@@ -136,6 +137,15 @@ export async function readJson(
   } catch (cause) {
     throw new ServiceError("malformed_request", "The body is not JSON in UTF-8", { cause });
   }
+}
+
+/** @throws ServiceError unsupported_media_type for a compressed body */
+function requireIdentity(request: Request): void {
+  const encoding = request.headers.get("content-encoding") ?? "identity";
+  if (encoding.toLowerCase() === "identity") return;
+  const message = `Content-Encoding is "${encoding}", and a body must not be compressed`;
+  const headers = { "accept-encoding": "identity" };
+  throw new ServiceError("unsupported_media_type", message, { headers });
 }
 
 /** The media type of the Content-Type header without parameters; empty if there is none. */

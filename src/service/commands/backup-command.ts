@@ -23,6 +23,10 @@ export async function runBackupCommand(
 ): Promise<string> {
   const [option = "", ...others] = args;
   const [, count] = /^--keep=([1-9]\d{0,3})$/.exec(option) ?? [];
+  if (count === undefined && /^--keep\b/.test(option)) {
+    const message = `Option "${option}" must be --keep= and how many are kept, 1 to 9999`;
+    throw new StartError(`${message}\nUsage: ${backupUsage}`);
+  }
   const [folder = ""] = parsePositionals(count === undefined ? args : others, 1, backupUsage);
   const { directory } = requireFile(place);
   if (count === undefined) return backUp(directory, folder);

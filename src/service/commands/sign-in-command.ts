@@ -1,8 +1,6 @@
 import { parsePositionals } from "./command-line.ts";
 import { withRecords } from "./with-records.ts";
 import { createSignInLink } from "../../auth/sign-in.ts";
-import { StartError } from "../../settings/parse-environment.ts";
-import { statOrUndefined } from "../../storage/file-error.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { RecordsPlace } from "../storage-folder/data-directory.ts";
 
@@ -15,18 +13,10 @@ export async function runSignInCommand(
   { MOS_PUBLIC_URL: publicUrl, MOS_PORT: port }: Settings,
 ): Promise<string> {
   parsePositionals(args, 0, signInUsage);
-  await requireRecords(place);
   const secret = await withRecords(place, (records, now) =>
     createSignInLink(records, "sign-in command", now),
   );
   return signInAddress(publicUrl ?? `http://localhost:${port}`, secret);
-}
-
-/** @throws StartError where no service has begun, which would let nobody in by the link */
-async function requireRecords({ directory, database, isFile }: RecordsPlace): Promise<void> {
-  if (!isFile || (await statOrUndefined(database)) !== undefined) return;
-  const message = `No service has its data in "${directory}"`;
-  throw new StartError(`${message}: set MOS_DATA_DIR and MOS_PORT to those of the service`);
 }
 
 const loopbackHosts = new Set(["127.0.0.1", "[::1]"]);

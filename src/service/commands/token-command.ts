@@ -4,6 +4,7 @@ import { formatProblem } from "../../contract/format-problem.ts";
 import { parseInput } from "../../contract/parse-input.ts";
 import { type TokenRequest, tokenRequest } from "../../contract/people/token.ts";
 import { defaultProject } from "../../contract/project.ts";
+import { errorMessage } from "../../log/error-message.ts";
 import { StartError } from "../../settings/parse-environment.ts";
 import { projectUsage } from "./project-command.ts";
 import type { RecordsPlace } from "../storage-folder/data-directory.ts";
@@ -55,7 +56,7 @@ function parseTokenRequest(args: readonly string[]): TokenRequest {
 
 function parseDays(text: string | undefined): number | string | null | undefined {
   if (text === "never") return null;
-  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : text;
+  return text !== undefined && /^-?\d{1,15}(\.\d*)?$/.test(text) ? Number(text) : text;
 }
 
 function parseOptions(args: readonly string[]) {
@@ -69,7 +70,7 @@ function parseOptions(args: readonly string[]) {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
     if (positionals.join(" ") === "create") return values;
   } catch (cause) {
-    throw new StartError(`${String(cause)}\nUsage: ${tokenUsage}`, { cause });
+    throw new StartError(`${errorMessage(cause)}\nUsage: ${tokenUsage}`, { cause });
   }
   throw new StartError(`Usage: ${tokenUsage}`);
 }

@@ -61,6 +61,8 @@ export async function startHttpServer(
   const stalled = endStalledConnections(limits);
   const answer: RequestListener = (incoming, outgoing) => {
     if (isDraining) outgoing.setHeader("connection", "close");
+    // HTTP/1.0 needs none, and the listener answers 400 without one.
+    incoming.headers.host ??= "localhost";
     stalled.watch(incoming, outgoing);
     lingerAfterAnswer(incoming, outgoing, limits);
     void listener(incoming, outgoing);

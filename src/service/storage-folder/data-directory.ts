@@ -1,6 +1,7 @@
 import { chmod, mkdir, open, opendir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { errorMessage } from "../../log/error-message.ts";
 import { StartError } from "../../settings/parse-environment.ts";
 import { statOrUndefined, systemErrorCode } from "../../storage/file-error.ts";
 import { syncFolder } from "../../storage/receive-file.ts";
@@ -28,9 +29,22 @@ export function lockDataDirectory(directory: string): Disposable {
 /**
  * Makes the data directory and its database, with hashes of tokens and everybody's jobs, readable
  * by their owner only. SQLite gives its other files the mode of the database.
- * @throws StartError where the database of stored files is lost
+ * @throws StartError where the database of stored files is lost, or the directory is none to write
  */
-export async function makePrivate({
+export async function makePrivate(place: RecordsPlace): Promise<void> {
+  try {
+    await createPrivate(place);
+  } catch (cause) {
+    if (!unusable.has(systemErrorCode(cause))) throw cause;
+    const message = `The data directory "${place.directory}" cannot be used`;
+    throw new StartError(`${message}: ${errorMessage(cause)}`, { cause });
+  }
+}
+
+/** Codes of a directory that is a file, or another user's, or only to be read. */
+const unusable: ReadonlySet<string> = new Set(["EEXIST", "ENOTDIR", "EACCES", "EPERM", "EROFS"]);
+
+async function createPrivate({
   directory,
   database,
   isFile,
@@ -48,7 +62,7 @@ export async function makePrivate({
  * A new database beside the files of another one would have a new administrator, and hide the loss.
  * @throws StartError
  */
-async function requireDatabase(directory: string, database: string): Promise<void> {
+export async function requireDatabase(directory: string, database: string): Promise<void> {
   const stats = await statOrUndefined(database);
   if (stats !== undefined && stats.size > 0) return;
   const blobs = join(directory, "blobs");
