@@ -55451,8 +55451,8 @@ async function fetchMergeBase({ repo, headSha, branch }, base, github) {
 var run_post = __nccwpck_require__(6361);
 // EXTERNAL MODULE: ./action/service-client.js + 32 modules
 var service_client = __nccwpck_require__(5361);
-// EXTERNAL MODULE: ./client/read-pieces.js
-var read_pieces = __nccwpck_require__(8390);
+// EXTERNAL MODULE: ./client/hash-file.js
+var hash_file = __nccwpck_require__(5511);
 // EXTERNAL MODULE: ./client/problem-error.js + 1 modules
 var problem_error = __nccwpck_require__(8931);
 ;// CONCATENATED MODULE: ./action/upload-artifact.js
@@ -55467,7 +55467,7 @@ var problem_error = __nccwpck_require__(8931);
 async function uploadFile(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
     const absolute = external_node_path_.resolve(workspace, file);
     const log = new UploadLog(file);
-    const sha256 = await (0,read_pieces/* hashFile */.D)(absolute, signal);
+    const sha256 = await (0,hash_file/* hashFile */.D)(absolute, signal);
     const options = {
         signal,
         sha256,
@@ -56591,8 +56591,10 @@ function locationPath(location) {
     return isModelFilePath(path) && !location.split("/").includes("..") ? path : undefined;
 }
 
-// EXTERNAL MODULE: ./client/read-pieces.js
-var read_pieces = __nccwpck_require__(8390);
+// EXTERNAL MODULE: ./model-files/read-pieces.js
+var read_pieces = __nccwpck_require__(772);
+// EXTERNAL MODULE: ./client/hash-file.js
+var hash_file = __nccwpck_require__(5511);
 ;// CONCATENATED MODULE: ./client/upload-blob.js
 
 
@@ -56653,6 +56655,7 @@ function isChecksumMismatch(error) {
 
 
 
+
 async function uploadModel(file, uploading, connection) {
     const { sha256: knownSha256, ...options } = uploading;
     const [onnxFile, ...external] = await listModelParts(file);
@@ -56681,7 +56684,7 @@ async function uploadModel(file, uploading, connection) {
 }
 async function uploadFile(file, { signal, onStart, onProgress, ...known }, connection) {
     const { size: bytes } = await (0,promises_.stat)(file);
-    const sha256 = known.sha256 ?? (await (0,read_pieces/* hashFile */.D)(file, signal));
+    const sha256 = known.sha256 ?? (await (0,hash_file/* hashFile */.D)(file, signal));
     const readFrom = (offset) => {
         onStart?.(offset, bytes);
         const count = (position) => onProgress?.(position, bytes);
@@ -58126,6 +58129,26 @@ function digest(value) {
 
 /***/ }),
 
+/***/ 5511:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   D: () => (/* binding */ hashFile)
+/* harmony export */ });
+/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
+/* harmony import */ var _model_files_read_pieces_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(772);
+
+
+async function hashFile(file, signal) {
+    const hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.createHash)("sha256");
+    for await (const piece of (0,_model_files_read_pieces_js__WEBPACK_IMPORTED_MODULE_1__/* .readPieces */ .u)(file, signal))
+        hash.update(piece);
+    return hash.digest("hex");
+}
+
+
+/***/ }),
+
 /***/ 8931:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -58198,105 +58221,6 @@ function toAnswerError(call, answer) {
     return parsed.success
         ? new ProblemError(call, parsed.data, seconds)
         : new UnexpectedAnswerError(call, answer, seconds);
-}
-
-
-/***/ }),
-
-/***/ 8390:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   D: () => (/* binding */ hashFile),
-/* harmony export */   u: () => (/* binding */ readPieces)
-/* harmony export */ });
-/* harmony import */ var node_fs_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1455);
-/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7598);
-var __addDisposableResource = (undefined && undefined.__addDisposableResource) || function (env, value, async) {
-    if (value !== null && value !== void 0) {
-        if (typeof value !== "object" && typeof value !== "function") throw new TypeError("Object expected.");
-        var dispose, inner;
-        if (async) {
-            if (!Symbol.asyncDispose) throw new TypeError("Symbol.asyncDispose is not defined.");
-            dispose = value[Symbol.asyncDispose];
-        }
-        if (dispose === void 0) {
-            if (!Symbol.dispose) throw new TypeError("Symbol.dispose is not defined.");
-            dispose = value[Symbol.dispose];
-            if (async) inner = dispose;
-        }
-        if (typeof dispose !== "function") throw new TypeError("Object not disposable.");
-        if (inner) dispose = function() { try { inner.call(this); } catch (e) { return Promise.reject(e); } };
-        env.stack.push({ value: value, dispose: dispose, async: async });
-    }
-    else if (async) {
-        env.stack.push({ async: true });
-    }
-    return value;
-};
-var __disposeResources = (undefined && undefined.__disposeResources) || (function (SuppressedError) {
-    return function (env) {
-        function fail(e) {
-            env.error = env.hasError ? new SuppressedError(e, env.error, "An error was suppressed during disposal.") : e;
-            env.hasError = true;
-        }
-        var r, s = 0;
-        function next() {
-            while (r = env.stack.pop()) {
-                try {
-                    if (!r.async && s === 1) return s = 0, env.stack.push(r), Promise.resolve().then(next);
-                    if (r.dispose) {
-                        var result = r.dispose.call(r.value);
-                        if (r.async) return s |= 2, Promise.resolve(result).then(next, function(e) { fail(e); return next(); });
-                    }
-                    else s |= 1;
-                }
-                catch (e) {
-                    fail(e);
-                }
-            }
-            if (s === 1) return env.hasError ? Promise.reject(env.error) : Promise.resolve();
-            if (env.hasError) throw env.error;
-        }
-        return next();
-    };
-})(typeof SuppressedError === "function" ? SuppressedError : function (error, suppressed, message) {
-    var e = new Error(message);
-    return e.name = "SuppressedError", e.error = error, e.suppressed = suppressed, e;
-});
-
-
-const pieceBytes = 1 << 20;
-async function* readPieces(file, signal, start = 0) {
-    const env_1 = { stack: [], error: void 0, hasError: false };
-    try {
-        const opened = __addDisposableResource(env_1, await (0,node_fs_promises__WEBPACK_IMPORTED_MODULE_0__.open)(file), true);
-        const buffers = [new Uint8Array(pieceBytes), new Uint8Array(pieceBytes)];
-        let position = start;
-        for (let turn = 0;; turn = turn === 0 ? 1 : 0) {
-            signal?.throwIfAborted();
-            const { bytesRead } = await opened.read(buffers[turn], 0, pieceBytes, position);
-            if (bytesRead === 0)
-                return;
-            position += bytesRead;
-            yield buffers[turn].subarray(0, bytesRead);
-        }
-    }
-    catch (e_1) {
-        env_1.error = e_1;
-        env_1.hasError = true;
-    }
-    finally {
-        const result_1 = __disposeResources(env_1);
-        if (result_1)
-            await result_1;
-    }
-}
-async function hashFile(file, signal) {
-    const hash = (0,node_crypto__WEBPACK_IMPORTED_MODULE_1__.createHash)("sha256");
-    for await (const piece of readPieces(file, signal))
-        hash.update(piece);
-    return hash.digest("hex");
 }
 
 
@@ -62083,6 +62007,96 @@ function errorMessageWithCauses(error) {
     return error.cause === undefined
         ? error.message
         : `${error.message}: ${errorMessageWithCauses(error.cause)}`;
+}
+
+
+/***/ }),
+
+/***/ 772:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   u: () => (/* binding */ readPieces)
+/* harmony export */ });
+/* harmony import */ var node_fs_promises__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1455);
+var __addDisposableResource = (undefined && undefined.__addDisposableResource) || function (env, value, async) {
+    if (value !== null && value !== void 0) {
+        if (typeof value !== "object" && typeof value !== "function") throw new TypeError("Object expected.");
+        var dispose, inner;
+        if (async) {
+            if (!Symbol.asyncDispose) throw new TypeError("Symbol.asyncDispose is not defined.");
+            dispose = value[Symbol.asyncDispose];
+        }
+        if (dispose === void 0) {
+            if (!Symbol.dispose) throw new TypeError("Symbol.dispose is not defined.");
+            dispose = value[Symbol.dispose];
+            if (async) inner = dispose;
+        }
+        if (typeof dispose !== "function") throw new TypeError("Object not disposable.");
+        if (inner) dispose = function() { try { inner.call(this); } catch (e) { return Promise.reject(e); } };
+        env.stack.push({ value: value, dispose: dispose, async: async });
+    }
+    else if (async) {
+        env.stack.push({ async: true });
+    }
+    return value;
+};
+var __disposeResources = (undefined && undefined.__disposeResources) || (function (SuppressedError) {
+    return function (env) {
+        function fail(e) {
+            env.error = env.hasError ? new SuppressedError(e, env.error, "An error was suppressed during disposal.") : e;
+            env.hasError = true;
+        }
+        var r, s = 0;
+        function next() {
+            while (r = env.stack.pop()) {
+                try {
+                    if (!r.async && s === 1) return s = 0, env.stack.push(r), Promise.resolve().then(next);
+                    if (r.dispose) {
+                        var result = r.dispose.call(r.value);
+                        if (r.async) return s |= 2, Promise.resolve(result).then(next, function(e) { fail(e); return next(); });
+                    }
+                    else s |= 1;
+                }
+                catch (e) {
+                    fail(e);
+                }
+            }
+            if (s === 1) return env.hasError ? Promise.reject(env.error) : Promise.resolve();
+            if (env.hasError) throw env.error;
+        }
+        return next();
+    };
+})(typeof SuppressedError === "function" ? SuppressedError : function (error, suppressed, message) {
+    var e = new Error(message);
+    return e.name = "SuppressedError", e.error = error, e.suppressed = suppressed, e;
+});
+
+const pieceBytes = 1 << 20;
+async function* readPieces(file, signal, start = 0) {
+    const env_1 = { stack: [], error: void 0, hasError: false };
+    try {
+        const opened = __addDisposableResource(env_1, await (0,node_fs_promises__WEBPACK_IMPORTED_MODULE_0__.open)(file), true);
+        const buffers = [new Uint8Array(pieceBytes), new Uint8Array(pieceBytes)];
+        let position = start;
+        for (let turn = 0;; turn = turn === 0 ? 1 : 0) {
+            signal?.throwIfAborted();
+            const { bytesRead } = await opened.read(buffers[turn], 0, pieceBytes, position);
+            if (bytesRead === 0)
+                return;
+            position += bytesRead;
+            yield buffers[turn].subarray(0, bytesRead);
+        }
+    }
+    catch (e_1) {
+        env_1.error = e_1;
+        env_1.hasError = true;
+    }
+    finally {
+        const result_1 = __disposeResources(env_1);
+        if (result_1)
+            await result_1;
+    }
 }
 
 

@@ -4,7 +4,7 @@ import { InputError } from "./explain-error.ts";
 import { escapeLogLine } from "./print-output.ts";
 import { retryWhileUnreachable } from "./retry-while-unreachable.ts";
 import type { ServiceClient } from "./service-client.ts";
-import { hashFile } from "../client/read-pieces.ts";
+import { hashFile } from "../client/hash-file.ts";
 import { ProblemError } from "../client/problem-error.ts";
 import type { Place } from "../contract/jobs/github-report.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";

@@ -21,6 +21,7 @@ import { createPartialFiles } from "./partial-files.ts";
 import { isPartialUpload } from "./partial-upload-path.ts";
 import { createPartialUploads } from "./partial-uploads.ts";
 import { receiveFile, syncFolder, writeStream } from "./receive-file.ts";
+import { readPieces } from "../model-files/read-pieces.ts";
 
 /**
  * A store in a folder: `blobs/ab/abcd…` for complete content, `incoming/` for what is being written
@@ -53,8 +54,7 @@ export async function createDirectoryBlobStore(
       await rm(locate(sha256), { force: true });
     },
     purge: () => removeAbandoned(incoming),
-    writeFile: (file, options) =>
-      write(createReadStream(file, { highWaterMark: 1 << 20 }), options),
+    writeFile: (file, options) => write(readPieces(file, options?.signal), options),
     async materialize(sha256, target, signal) {
       await linkOrCopy(locate(sha256), target);
       signal?.throwIfAborted();

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Blob, ReceiveOptions, WriteOptions } from "./blob-store.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { writeAllBytes } from "../model-files/file-access.ts";
+import { readPieces } from "../model-files/read-pieces.ts";
 
 interface ReceiveFileOptions extends WriteOptions, ReceiveOptions {
   /** Knows what of the content is in the file already: nothing, by default. */
@@ -70,8 +70,7 @@ async function measureStart(
   { path, offset, meter, signal }: FileStart,
 ): Promise<void> {
   await file.truncate(offset);
-  const kept = createReadStream(path, { highWaterMark: 1 << 20, signal });
-  for await (const chunk of kept) meter.add(chunk);
+  for await (const piece of readPieces(path, signal)) meter.add(piece);
 }
 
 /** Size and hash of content as it comes. */

@@ -1,7 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { type FileHandle, open, rm, stat } from "node:fs/promises";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { Agent, type Dispatcher, request } from "undici";
 import { z } from "zod";
 import type { Blob, BlobFiles, BlobRange } from "./blob-store.ts";
@@ -9,12 +8,12 @@ import { storageError } from "./file-error.ts";
 import { hashStoredFile } from "./hash-stored-file.ts";
 import { readXmlText } from "./read-xml-text.ts";
 import { writeAllBytes } from "../model-files/file-access.ts";
+import { readPieces } from "../model-files/read-pieces.ts";
 import { readAnswerHeader } from "./request-source.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 import { type UploadAnswer, uploadAnswer } from "../contract/jobs/worker-transfers.ts";
 import { sha256 as sha256Schema } from "../contract/models/model.ts";
 
-const readBytes = 1 << 20;
 const storedBlob = z.object({ sha256: sha256Schema, bytes: z.int() });
 
 interface UploadOptions {
@@ -105,7 +104,7 @@ async function sendToStorage(
       const stored = await requestDirectly(answer.url, {
         method: "PUT",
         headers: { ...answer.headers, "content-length": String(bytes) },
-        body: createReadStream(path, { highWaterMark: readBytes }),
+        body: Readable.from(readPieces(path, signal)),
         statuses: [200],
         signal,
       });
@@ -115,7 +114,7 @@ async function sendToStorage(
   });
 }
 
-function putRequest({ path, blob: { sha256, bytes } }: SentFile) {
+function putRequest({ path, blob: { sha256, bytes }, signal }: SentFile) {
   return {
     method: "PUT",
     path: `/blobs/${sha256}`,
@@ -123,7 +122,7 @@ function putRequest({ path, blob: { sha256, bytes } }: SentFile) {
       "content-type": "application/octet-stream",
       "content-length": String(bytes),
     }),
-    body: () => createReadStream(path, { highWaterMark: readBytes }),
+    body: () => Readable.from(readPieces(path, signal)),
     statuses: [200, 201],
   } as const;
 }

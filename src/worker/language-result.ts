@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from "node:fs";
+import { createWriteStream } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -6,6 +6,7 @@ import { pack } from "tar-stream";
 import type { Artifact } from "../contract/jobs/artifact.ts";
 import { languageFiles } from "../engine/language/language-files.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
+import { readPieces } from "../model-files/read-pieces.ts";
 
 type ResultFile = Pick<Artifact, "name" | "kind" | "bytes">;
 
@@ -41,7 +42,7 @@ export async function writeArchive(
       const file = path.join(folder, name);
       const { size } = await stat(file);
       const entry = archive.entry({ name, size, mtime: new Date(0) });
-      await pipeline(createReadStream(file), entry, { signal });
+      await pipeline(readPieces(file, signal), entry, { signal });
     }
     archive.finalize();
   };

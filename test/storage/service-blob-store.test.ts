@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import path from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
+import type { DiagnosticsChannel } from "undici";
 import { problemDetails, ServiceError } from "../../src/contract/errors.ts";
 import { createServiceBlobStore } from "../../src/storage/service-blob-store.ts";
 import { createServiceConnection } from "../../src/worker/service-connection.ts";
@@ -131,6 +133,22 @@ test("writeFile() sends a file again where the connection broke while it was sen
   const { sha256 } = await store.writeFile(target);
   assert.deepEqual(requests, ["POST", "PUT", "PUT", "PUT"]);
   assert.deepEqual(await buffer(service.blobs.read(sha256)), content);
+});
+
+test("writeFile() sends a file from the same memory, however large it is", async (t) => {
+  const { service, store, target } = await openStore(t);
+  const content = randomBytes(8 * megabyte + 1);
+  await writeFile(target, content);
+  const memory = new Set<ArrayBufferLike>();
+  const note = (message: unknown) => {
+    const { request, chunk } = message as DiagnosticsChannel.RequestBodyChunkSentMessage;
+    if (request.method === "PUT" && chunk instanceof Uint8Array) memory.add(chunk.buffer);
+  };
+  subscribe("undici:request:bodyChunkSent", note);
+  t.after(() => unsubscribe("undici:request:bodyChunkSent", note));
+  const { sha256 } = await store.writeFile(target);
+  assert.deepEqual(await buffer(service.blobs.read(sha256)), content);
+  assert(memory.size > 0 && memory.size <= 2, `${memory.size} buffers`);
 });
 
 test("writeFile() fails with storage_full where the service has no room", async (t) => {

@@ -205,6 +205,7 @@ export class GraphRewrite {
     }
     for (const graph of outermostGraphs(this.model.proto)) sortNodes(graph);
     for (const body of this.model.proto.functions) body.node = sortTopologically(body.node);
+    for (const body of graphsAndFunctions(this.model.proto)) dropLostTypes(body);
     if (this.#requiresContribOperators) importContribOperators(this.model.proto);
     return fixedInputs;
   }
@@ -230,6 +231,15 @@ export class GraphRewrite {
         name === undefined || name === "" ? this.names.allocate(`${output[0]}_${opType}`) : name,
     });
   }
+}
+
+/** Drops the declared types of values that are gone: fused away, or weights that were replaced. */
+function dropLostTypes(body: Body): void {
+  const names = new Set(body.node.flatMap(({ output }) => output));
+  for (const input of body.input) names.add(typeof input === "string" ? input : input.name);
+  const initializers = body.$typeName === "onnx.GraphProto" ? body.initializer : [];
+  for (const { name } of initializers) names.add(name);
+  body.valueInfo = body.valueInfo.filter(({ name }) => names.has(name));
 }
 
 /** Makes a model and its functions import ONNX Runtime's own operators. */

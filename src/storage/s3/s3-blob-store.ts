@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { createChunkedUploads } from "./chunked-uploads.ts";
 import { incomingFolder, removeAbandonedUploads } from "./incoming-uploads.ts";
@@ -25,6 +24,7 @@ import type { BlobStore, DirectTransfers } from "../blob-store.ts";
 import { storageError } from "../file-error.ts";
 import { createPartialUploads } from "../partial-uploads.ts";
 import { receiveFile, writeStream } from "../receive-file.ts";
+import { readPieces } from "../../model-files/read-pieces.ts";
 
 interface S3BlobStore extends BlobStore, AsyncDisposable {}
 
@@ -54,8 +54,7 @@ export async function openS3BlobStore(access: S3Access, limits?: S3Limits): Prom
     },
     direct: createDirectTransfers(client, access, abilities),
     purge: () => removeAbandonedUploads(client, new Date()),
-    writeFile: (file, options) =>
-      write(createReadStream(file, { highWaterMark: 1 << 20 }), options),
+    writeFile: (file, options) => write(readPieces(file, options?.signal), options),
     async materialize(sha256, target, signal) {
       try {
         const content = readObject(client, blobKey(sha256), { signal });

@@ -211,6 +211,20 @@ test("planCompression() knows the size of the result", async () => {
 });
 
 test(
+  "a result declares types of the values that it has",
+  { skip: await realModelMissing("ocr-recognition-v6") },
+  async () => {
+    const recipe = resolveRecipe({ scheme: "int8-static", calibration: { generated: true } });
+    const options = { kind: "compress", recipe, target: contribTarget } as const;
+    const plan = await planCompression(realModel("ocr-recognition-v6"), options);
+    const { node: nodes = [], valueInfo = [] } = plan.model.proto.graph ?? {};
+    const computed = new Set(nodes.flatMap(({ output }) => output));
+    const lost = valueInfo.filter(({ name }) => !computed.has(name));
+    assert.deepEqual([lost.map(({ name }) => name), valueInfo.length], [[], 288]);
+  },
+);
+
+test(
   "a compression that is cancelled stops and leaves nothing",
   { skip: await realModelMissing("minilm") },
   async () => {

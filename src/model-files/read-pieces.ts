@@ -1,5 +1,4 @@
 import { open } from "node:fs/promises";
-import { createHash } from "node:crypto";
 
 const pieceBytes = 1 << 20;
 
@@ -22,11 +21,4 @@ export async function* readPieces(
     position += bytesRead;
     yield buffers[turn].subarray(0, bytesRead);
   }
-}
-
-/** SHA-256 of a file's content, in hexadecimal. */
-export async function hashFile(file: string, signal: AbortSignal | undefined): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const piece of readPieces(file, signal)) hash.update(piece);
-  return hash.digest("hex");
 }
