@@ -61435,7 +61435,7 @@ function formatQuantity(value, digits) {
 /* harmony export */ });
 const joiners = String.raw `\u200c\u200d\ufe0e\ufe0f`;
 const looseJoiner = String.raw `[${joiners}](?<![^\p{ASCII}${joiners}]\ufe0f?[${joiners}])`;
-const unseen = String.raw `\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb`;
+const unseen = String.raw `\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb`;
 const hidden = `(?:[[${unseen}]--[${joiners}]]|${looseJoiner})`;
 const anyHidden = new RegExp(hidden, "v");
 const lineBreak = /[\n\r\u2028\u2029]/;

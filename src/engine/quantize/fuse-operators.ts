@@ -51,10 +51,9 @@ function countOperators(graph: GraphProto): number {
   return graph.node.filter((node) => operatorName(node) !== "Constant").length;
 }
 
-/** Removes constants that only nodes had which are no more, and types of what these computed. */
+/** Removes constants that only nodes had which are no more. */
 function dropUnused({ proto }: OnnxModel, graph: GraphProto, before: readonly GraphValue[]): void {
   const wasUsed = new Set(before.flatMap(({ name, uses }) => (uses.length > 0 ? [name] : [])));
-  const wasComputed = new Set(before.flatMap(({ name, producer }) => (producer ? [name] : [])));
   const inputs = new Set(graph.input.map(({ name }) => name));
   const unused = new GraphIndex(proto).values.filter(
     ({ name, scope, constant, uses, isOutput }) =>
@@ -69,9 +68,6 @@ function dropUnused({ proto }: OnnxModel, graph: GraphProto, before: readonly Gr
   const producers = new Set(unused.map(({ producer }) => producer));
   graph.initializer = graph.initializer.filter((tensor) => !tensors.has(tensor));
   graph.node = graph.node.filter((node) => !producers.has(node));
-  const left = new Set(graph.node.flatMap(({ output }) => output));
-  const isLost = ({ name }: { name: string }) => wasComputed.has(name) && !left.has(name);
-  graph.valueInfo = graph.valueInfo.filter((value) => !isLost(value));
 }
 
 function removeIdentities({ proto }: OnnxModel, graph: GraphProto): void {
