@@ -28,6 +28,7 @@ import { resolveBatchId } from "../../../src/resources/job-identity.ts";
 import {
   type ConditionValue,
   lifecycleConditions,
+  ofGeneration,
   withCondition,
 } from "../../../src/resources/conditions.ts";
 
@@ -45,7 +46,11 @@ export function nextBatchStatus(
     return statusFromJobs(observed, jobStates, isSuspended);
   }
   const states = withLateGates(observed, jobStates);
-  if (states === undefined) return { ...before, observedGeneration: generationOf(observed.batch) };
+  const observedGeneration = generationOf(observed.batch);
+  if (states === undefined) {
+    const conditions = ofGeneration(before.conditions, observedGeneration);
+    return { ...before, observedGeneration, conditions };
+  }
   const { status, finishedAt } = before;
   return { ...statusFromJobs(observed, { ...jobStates, states }, isSuspended), status, finishedAt };
 }

@@ -109,7 +109,7 @@ export function toCompressionJob(object: Stored<CompressionJobObject>): Compress
 
 /**
  * What a cache keeps of a CompressionJob: all but the result, except for what the job takes, and of
- * one that has ended no history either.
+ * one that has ended no history either, nor conditions that are of its present generation.
  */
 export function trimCompressionJob({
   status,
@@ -122,8 +122,12 @@ export function trimCompressionJob({
     return { ...object, status: { ...fields, report: { ...report, telemetry } } };
   }
   const { gates, recorded } = report;
-  const { transitions: __, conditions: ___, ...ended } = fields;
-  return { ...object, status: { ...ended, report: { gates, recorded, telemetry } } };
+  const { transitions: __, conditions, ...ended } = fields;
+  const isChanged = ended.observedGeneration !== object.metadata.generation;
+  return {
+    ...object,
+    status: { ...ended, ...(isChanged && { conditions }), report: { gates, recorded, telemetry } },
+  };
 }
 
 /** Index of caches by the id of the job, in its namespace: another may have a copy of it. */

@@ -123,13 +123,22 @@ test("decide() does not count a pod that ended with its suspended Job as an atte
 });
 
 test("decide() observes a spec that changes after the end of a job", () => {
+  const ended = {
+    type: "Finished",
+    status: "True",
+    reason: "Completed",
+    message: "",
+    lastTransitionTime: new Date(start).toISOString(),
+    observedGeneration: 2,
+  } as const;
   const resource = makeJob({
     metadata: { generation: 3 },
     spec: { ttlSecondsAfterFinished: 3600 },
-    status: { status: "Completed", observedGeneration: 2 },
+    status: { status: "Completed", observedGeneration: 2, conditions: [ended] },
   });
+  const patch = { observedGeneration: 3, conditions: [{ ...ended, observedGeneration: 3 }] };
   assert.deepEqual(decide(makeObservedState({ resource })).actions, [
-    { type: "writeStatus", patch: { observedGeneration: 3 } },
+    { type: "writeStatus", patch },
   ]);
 });
 
