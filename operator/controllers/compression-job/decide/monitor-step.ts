@@ -13,7 +13,7 @@ import { statusReasonTable } from "../../../../src/contract/jobs/status-reasons.
 import type { ObservedState } from "../observe/observed-state.ts";
 import { ownedWorkerJobs, workerJobPods } from "../observe/steps.ts";
 import { currentWarningMessage } from "../observe/step-warning.ts";
-import type { WorkerJob } from "../observe/worker-job.ts";
+import { parseOptionalTime, type WorkerJob } from "../observe/worker-job.ts";
 import { isFailingToStart, mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 
 /** A shorter wait is not worth a write. */
@@ -122,9 +122,11 @@ export function requestSyncs(observed: ObservedState): Decision {
 
 function requestSyncAfter(observed: ObservedState, workerJob: WorkerJob): Decision {
   const { name, createdAt, startedAt = createdAt, syncRequestedAt = createdAt } = workerJob;
+  const { now: at, resource } = observed;
   const podEnds = workerJobPods(observed, workerJob).map(podEndTime);
-  const idleSince = Math.max(createdAt, startedAt, syncRequestedAt, ...podEnds);
-  const { now: at } = observed;
+  // Of a pod that is gone, as after an eviction.
+  const lostAt = parseOptionalTime(resource.status.attempts?.at) ?? createdAt;
+  const idleSince = Math.max(createdAt, startedAt, syncRequestedAt, lostAt, ...podEnds);
   if (at < idleSince + syncRequestSeconds * 1000) {
     return requeueAt(idleSince + syncRequestSeconds * 1000);
   }
