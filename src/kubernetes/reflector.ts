@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { KubernetesClient, WatchEvent } from "./kubernetes-client.ts";
 import { isExpired, KubernetesError } from "./kubernetes-error.ts";
 import { type Indexer, ObjectCache } from "./object-cache.ts";
+import { isOfDeletedNamespace } from "./namespaces.ts";
 import { objectKey } from "./object-key.ts";
 import type { KubernetesObject, ResourceType, Stored } from "./resources.ts";
 import { backOffMs, delay } from "../limits/retry.ts";
@@ -20,7 +21,10 @@ export interface Reflector<T extends KubernetesObject> extends Pick<
   ObjectCache<T>,
   "get" | "values" | "size"
 > {
-  /** Fulfilled after the first complete list; rejected when stopped before. */
+  /**
+   * Fulfilled after the first complete list, or once the client's namespace is deleted and cannot be
+   * read; rejected when stopped before.
+   */
   readonly synced: Promise<void>;
   byIndex(index: string, value: string): readonly Stored<T>[];
   /**
@@ -106,6 +110,7 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
       const changesBefore = this.#changes;
       const error = await this.#listAndWatch().catch((cause: unknown) => cause);
       const serverWaitMs = this.#handleWatchError(error);
+      if (await this.#isNothingLeft(error)) this.#synced.resolve();
       const wasGood = this.#changes > changesBefore || performance.now() - start > goodWatchMs;
       failures = wasGood ? 0 : failures + 1;
       await delay(serverWaitMs + backOffMs(failures, maxRetryMs), signal).catch(() => {});
@@ -127,6 +132,11 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     if (!canResumeWatch(error)) this.#resourceVersion = undefined;
     if (!isExpired(error)) this.#options.onError(error);
     return error instanceof KubernetesError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+  }
+
+  /** Nobody shall wait for what a deleted namespace had. */
+  async #isNothingLeft(error: unknown): Promise<boolean> {
+    return isOfDeletedNamespace(this.#options.client, error).catch(() => false);
   }
 
   async #list(): Promise<string> {

@@ -1,5 +1,6 @@
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import type { KubernetesClient } from "../../../../src/kubernetes/kubernetes-client.ts";
+import { listUnlessDeleted } from "../../../../src/kubernetes/namespaces.ts";
 import { objectKey } from "../../../../src/kubernetes/object-key.ts";
 
 interface JobIdentity {
@@ -38,7 +39,7 @@ export class StartedJobs {
     try {
       const uids = new Set<string>();
       for (const scope of this.#scopes) {
-        for await (const { items } of scope.list(compressionJobs)) {
+        for await (const { items } of listUnlessDeleted(scope, compressionJobs)) {
           for (const { metadata } of items) uids.add(metadata.uid);
         }
       }
