@@ -37,6 +37,7 @@ export function monitorStep(
   const step: WaitingStep = {
     workerJob,
     pods,
+    now: observed.now,
     target,
     queue: findQueue(resource, target)?.name,
     statusReason: resource.status.statusReason,
@@ -49,6 +50,7 @@ export function monitorStep(
       .filter(isFailingToStart)
       .map((pod) => requeueAt(podStartDeadline(pod, settings.podStartSeconds))),
     requeueForWarning(observed),
+    requeueForSilence(observed, pods),
     requeueForDeadline(observed, pods),
   );
 }
@@ -61,6 +63,7 @@ const waitChecks = [
   checkUnstartedPod,
   checkPodWarning,
   checkFirstPod,
+  checkSilentWorker,
 ];
 
 /** A job without a message since its Job was created looks as if no operator served it. */
@@ -72,6 +75,26 @@ function checkFirstPod({ workerJob, pods, statusReason }: WaitingStep): StepWait
     wait: { reason, message: statusReasonTable[reason].message },
     since: workerJob.createdAt,
   };
+}
+
+/** How long a worker that runs may take to report that it works. */
+const silenceMs = 30_000;
+
+/** A worker that does not reach the service waits for it, as long as its deadline allows. */
+function checkSilentWorker({ pods, now }: WaitingStep): StepWait | undefined {
+  const reason = "worker_silent";
+  const since = Math.min(...silentSince(pods));
+  if (since + silenceMs > now) return undefined;
+  return { wait: { reason, message: statusReasonTable[reason].message }, since };
+}
+
+function silentSince(pods: readonly WorkerPod[]): number[] {
+  return pods.filter(mayRun).flatMap(({ runningSince }) => runningSince ?? []);
+}
+
+function requeueForSilence({ now }: ObservedState, pods: readonly WorkerPod[]): Decision {
+  const times = silentSince(pods).map((since) => since + silenceMs);
+  return combineDecisions(...times.filter((time) => time > now).map(requeueAt));
 }
 
 function reportStep(

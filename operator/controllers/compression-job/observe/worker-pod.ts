@@ -45,6 +45,8 @@ export interface WorkerPod {
   readonly waiting: { readonly reason: string; readonly message: string } | undefined;
   /** When this process first saw that it cannot be started, where it did. */
   readonly failingSince: number | undefined;
+  /** When this process first saw it run, of a job that has not begun. */
+  readonly runningSince: number | undefined;
   readonly termination: Termination | undefined;
 }
 
@@ -72,6 +74,7 @@ export function toWorkerPod(
     unscheduled: readUnscheduled(status, metadata.creationTimestamp),
     ...readContainerState(status, metadata.creationTimestamp),
     failingSince: undefined,
+    runningSince: undefined,
   };
 }
 
