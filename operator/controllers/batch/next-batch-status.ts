@@ -249,7 +249,7 @@ function unfinishedMessage(
   observed: ObservedBatchState,
   { status, counts, stopping }: BatchSituation,
 ): string | undefined {
-  const { batch, children } = observed;
+  const { batch, children, writeError } = observed;
   const unfinished = `${countUnfinished(observed, counts)} of ${batchJobCount(batch)} jobs`;
   if (stopping) return `A job failed: ${unfinished} are being cancelled`;
   if (batch.spec.suspend) return `Suspended: ${unfinished} wait`;
@@ -257,6 +257,7 @@ function unfinishedMessage(
   if (leftover !== undefined) {
     return `Waits until CompressionJob "${leftover}" of an earlier Batch of this name is deleted`;
   }
+  if (writeError !== undefined) return writeError;
   if (status === "Running") return undefined;
   return [...children.values()].find((child) => child.status?.statusMessage)?.status?.statusMessage;
 }
