@@ -84,6 +84,11 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     { service: { keepDays: { projects: { "Team A": {} } } } },
     /keepDays\.projects: Team A is not the name/,
   ],
+  [
+    "an address of the service without https://",
+    { service: { publicUrl: "mos.example.com:8443" } },
+    /publicUrl.*does not match pattern '\^https\?/s,
+  ],
   ["a value out of range", { service: { port: 0 } }, /service\/port.*minimum/],
   [
     "a target that is there twice",
