@@ -110,6 +110,21 @@ const refused: readonly (readonly [string, unknown, RegExp])[] = [
     withPod({ labels: { "modeloptimization.dev/job-id": "a" } }),
     /pod.labels of cpu: modeloptimization.dev\/job-id is set by controllers/,
   ],
+  [
+    "a volume of a target without a kind",
+    withPod({ volumes: [{ name: "models" }] }),
+    /pod.volumes of cpu: models must have exactly one kind/,
+  ],
+  [
+    "a mount over the worker's folder",
+    withPod({ volumeMounts: [{ name: "models", mountPath: "/work/models" }] }),
+    /pod.volumeMounts of cpu: \/work is a folder of the worker/,
+  ],
+  [
+    "a variable of all targets that the operator sets",
+    { worker: { pod: { env: [{ name: "MOS_JOB_ID", value: "a" }] } } },
+    /worker: pod.env of all targets: MOS_JOB_ID is set by the operator/,
+  ],
   ["a folder that is not one", { worker: { allowedRoots: ["models"] } }, /allowedRoots\/0/],
   [
     "issuers over an unprotected network",
