@@ -407,6 +407,19 @@ test(
   },
 );
 
+test("workers reach OpenShift's DNS behind its Service", { skip: helmMissing }, async () => {
+  const networkPolicy = { enabled: true, workerEgress: { enabled: true } };
+  const dnsPorts = async (openshift: boolean) => {
+    const rendered = await render({ values: { openshift, networkPolicy } });
+    const policy = find(rendered, "NetworkPolicy", "mos-model-optimization-worker");
+    return [...JSON.stringify(policy).matchAll(/"port":(53\d*),"protocol":"UDP"/g)].map(
+      ([, port]) => port,
+    );
+  };
+  assert.deepEqual(await dnsPorts(false), ["53"]);
+  assert.deepEqual(await dnsPorts(true), ["53", "5353"]);
+});
+
 test(
   "workers reach only a port of their own, and nobody else does",
   { skip: helmMissing },
