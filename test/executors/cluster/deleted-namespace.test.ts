@@ -88,6 +88,8 @@ test(title, { skip }, async (t) => {
     await operator.end("SIGTERM");
     await using restarted = await startOperator(operatorOptions);
     await startClusterService(t, { cluster, namespace: own, settings });
+    // Made again without its Roles, it holds no other up either.
+    await kubectl(["create", "namespace", team]);
     const job = { model: models[0], target: "cpu" };
     const resource = { apiVersion, kind: "CompressionJob", metadata: { name: "on" }, spec: job };
     await kubectl(["create", "-n", own, "-f", "-"], JSON.stringify(resource));
@@ -95,6 +97,7 @@ test(title, { skip }, async (t) => {
     await restarted.end("SIGTERM");
   });
   await t.test("the release can be uninstalled", async () => {
+    await kubectl(["delete", "namespace", team, "--timeout=240s"]);
     const deployment = `${release}-operator`;
     const image = "--image=example.com/operator:1";
     await kubectl(["create", "deployment", deployment, "-n", own, image, "--replicas=0"]);
