@@ -321,12 +321,6 @@ const waitings: readonly (readonly [string, Partial<ObservedState>, string, stri
     "pod_not_starting",
     'The worker\'s pod cannot be started: MountVolume.SetUp failed: configmap "x" not found',
   ],
-  [
-    "a service that its pod does not reach",
-    { pods: [makePod(child, { runningSince: start })] },
-    "worker_silent",
-    "The worker's pod runs, and the service has not heard of it: the pod's log says why",
-  ],
 ];
 
 function unscheduled(message: string): WorkerPod {
