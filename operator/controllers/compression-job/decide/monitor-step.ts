@@ -4,7 +4,7 @@ import { combineDecisions, type Decision, noActions, requeueAt } from "./decisio
 import { podEndTime } from "./pod-failure-policy.ts";
 import { checkPodWarning, checkUnstartedPod, podStartDeadline } from "./pod-start-seconds.ts";
 import { reportWait } from "./report-wait.ts";
-import { areAllScheduled, checkUnscheduledPod } from "./scheduling.ts";
+import { areAllScheduled, checkHeldBackPod, checkUnscheduledPod } from "./scheduling.ts";
 import { firstAnswer, type StepWait, type WaitingStep } from "./waiting.ts";
 import { findQueue } from "./worker-job-manifest.ts";
 import { checkMissingPods } from "./worker-job-rejection.ts";
@@ -60,6 +60,7 @@ const waitChecks = [
   checkSuspended,
   checkMissingPods,
   checkUnscheduledPod,
+  checkHeldBackPod,
   checkUnstartedPod,
   checkPodWarning,
   checkFirstPod,

@@ -102,6 +102,12 @@ export function isBeingPrepared(pod: WorkerPod): boolean {
   );
 }
 
+/** Whether the scheduler does not look at the pod yet: a claim of devices that it names is not there. */
+export function isHeldBack({ phase, node, unscheduled, deletionDeadline }: WorkerPod): boolean {
+  const isUnseen = node === undefined && unscheduled === undefined;
+  return phase === "Pending" && isUnseen && deletionDeadline === undefined;
+}
+
 export function podStartTime({ startedAt, createdAt }: WorkerPod): number {
   return startedAt ?? createdAt;
 }

@@ -4,7 +4,7 @@ import { decide } from "../../../../operator/controllers/compression-job/decide/
 import type { ObservedState } from "../../../../operator/controllers/compression-job/observe/observed-state.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
-import { makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
+import { makeChild, makeJob, makeObservedState, makePod, makeWarning, start } from "../make-job.ts";
 
 const metadata = { finalizers: [recordFinalizer], generation: 3 };
 const minute = 60_000;
@@ -207,4 +207,20 @@ test("decide() emits an event for a failure that the service reports", () => {
     [],
     [{ type: "recordEvent", warning: true, reason: "ModelNotFound", message: error.message }],
   ]);
+});
+
+test("decide() says why the scheduler does not look at a pod", () => {
+  const resource = makeJob({ metadata });
+  const child = makeChild(resource);
+  const pods = [makePod(child, { phase: "Pending", node: undefined })];
+  const stepWarning = makeWarning('PodResourceClaim gpu: template "one-gpu" not found');
+  const status = decidedStatus({ resource, workerJobs: [child], pods, stepWarning });
+  assert.deepEqual(
+    [status.statusReason, status.statusMessage],
+    [
+      "unschedulable",
+      'No node can take the worker: PodResourceClaim gpu: template "one-gpu" not found',
+    ],
+  );
+  assert.ok(conditionTexts(status).includes("Scheduled=False Unschedulable"));
 });
