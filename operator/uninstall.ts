@@ -15,7 +15,7 @@ import { systemClock as clock } from "../src/controller-runtime/clock.ts";
 import { acquireLeadership, fenceWrites } from "../src/controller-runtime/leadership.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import { ignoreNotFound } from "../src/kubernetes/kubernetes-error.ts";
-import { findNamespacePhase } from "../src/kubernetes/namespaces.ts";
+import { findNamespacePhase, listUnlessDeleted } from "../src/kubernetes/namespaces.ts";
 import { objectKey } from "../src/kubernetes/object-key.ts";
 import { resources, type Stored } from "../src/kubernetes/resources.ts";
 import type { Log } from "../src/log/json-log.ts";
@@ -86,7 +86,7 @@ async function stopAllWorkers(
 const labelled = { labelSelector: resourceLabels.jobId };
 
 async function stopWorkerJobs(client: KubernetesClient, settings: WorkerAccount): Promise<void> {
-  for await (const { items } of client.list(observedResources.jobs, labelled)) {
+  for await (const { items } of listUnlessDeleted(client, observedResources.jobs, labelled)) {
     for (const item of items) {
       const job = toWorkerJob(item);
       if (!isWorkerJob(job, settings) || job.end !== undefined || job.deleting) continue;
@@ -100,7 +100,7 @@ async function stopWorkerPods(
   settings: WorkerAccount,
 ): Promise<string[]> {
   const names: string[] = [];
-  for await (const { items } of client.list(observedResources.pods, labelled)) {
+  for await (const { items } of listUnlessDeleted(client, observedResources.pods, labelled)) {
     for (const item of items) {
       if (!isWorkerPod(item, settings)) continue;
       const pod = toWorkerPod(item, 0);
@@ -132,7 +132,7 @@ async function releaseCompressionJobs(clients: readonly KubernetesClient[]): Pro
 
 async function* listKeptJobs(clients: readonly KubernetesClient[]) {
   for (const scope of clients) {
-    for await (const { items } of scope.list(compressionJobs)) {
+    for await (const { items } of listUnlessDeleted(scope, compressionJobs)) {
       for (const job of items) {
         const client = scope.inNamespace(job.metadata.namespace);
         if (job.metadata.finalizers?.includes(recordFinalizer)) yield { client, job };

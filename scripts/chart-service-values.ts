@@ -84,7 +84,10 @@ const trust = z
     "Whose identity tokens are exchanged for access tokens, by issuers and policies (docs/trust-policy.md); nobody's without.",
   );
 
-const publicUrl = z.union([z.literal(""), z.url({ protocol: /^https?$/ })]).default("");
+/** By a pattern: `host:8443` is a URI too, and a JSON schema says of no scheme that it must be this. */
+const publicUrl = z
+  .union([z.literal(""), z.url({ protocol: /^https?$/ }).regex(/^https?:\/\/[^\s/?#]\S*$/)])
+  .default("");
 
 const githubApp = z
   .strictObject({

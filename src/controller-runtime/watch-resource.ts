@@ -8,7 +8,13 @@ import type { Log } from "../log/json-log.ts";
 
 type WatchResourceOptions<T extends KubernetesObject> = Pick<
   ReflectorOptions<T>,
-  "client" | "type" | "labelSelector" | "fieldSelector" | "transform" | "indexers"
+  | "client"
+  | "type"
+  | "labelSelector"
+  | "fieldSelector"
+  | "transform"
+  | "indexers"
+  | "forbiddenLimitMs"
 > & { readonly log: Log };
 
 /** A cache of one resource with listeners. */
@@ -186,12 +192,16 @@ function errorAdvice(
   return "";
 }
 
+/** Others do not wait longer for a namespace whose Roles are gone. */
+const forbiddenLimitMs = 30_000;
+
 /** Watches a resource by each of the clients, into what looks like one cache. */
 export function watchNamespaces<T extends KubernetesObject>(
   clients: readonly KubernetesClient[],
-  options: Omit<WatchResourceOptions<T>, "client">,
+  options: Omit<WatchResourceOptions<T>, "client" | "forbiddenLimitMs">,
 ): WatchedResource<T> {
-  const watches = clients.map((client) => watchResource({ ...options, client }));
+  const limits = clients.length > 1 ? { forbiddenLimitMs } : {};
+  const watches = clients.map((client) => watchResource({ ...options, ...limits, client }));
   const [only, ...others] = watches;
   if (only === undefined) throw new TypeError("There is no namespace to watch");
   return others.length === 0 ? only : new MergedWatch(options.type, watches);

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesClient, WatchEvent } from "./kubernetes-client.ts";
-import { isExpired, KubernetesError } from "./kubernetes-error.ts";
+import { isExpired, isForbidden, KubernetesError } from "./kubernetes-error.ts";
 import { type Indexer, ObjectCache } from "./object-cache.ts";
+import { isOfDeletedNamespace } from "./namespaces.ts";
 import { objectKey } from "./object-key.ts";
 import type { KubernetesObject, ResourceType, Stored } from "./resources.ts";
 import { backOffMs, delay } from "../limits/retry.ts";
@@ -11,6 +12,8 @@ export interface ReflectorOptions<T extends KubernetesObject> extends ObjectHand
   readonly type: ResourceType<T>;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** How long `synced` waits for a list that is forbidden; for good without it. */
+  readonly forbiddenLimitMs?: number | undefined;
   /** Called with what handlers throw and with errors of lists and watches, which are retried. */
   readonly onError: (error: unknown) => void;
 }
@@ -20,7 +23,10 @@ export interface Reflector<T extends KubernetesObject> extends Pick<
   ObjectCache<T>,
   "get" | "values" | "size"
 > {
-  /** Fulfilled after the first complete list; rejected when stopped before. */
+  /**
+   * Fulfilled after the first complete list, or once nothing can be read: the client's namespace is
+   * deleted, or the list is forbidden for too long. Rejected when stopped before.
+   */
   readonly synced: Promise<void>;
   byIndex(index: string, value: string): readonly Stored<T>[];
   /**
@@ -53,6 +59,7 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
   readonly #synced = Promise.withResolvers<void>();
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
+  readonly #startedAt = performance.now();
   #receivedAt = -Infinity;
   #changes = 0;
   /** Where the next watch starts; undefined when a list has to come first. */
@@ -106,6 +113,7 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
       const changesBefore = this.#changes;
       const error = await this.#listAndWatch().catch((cause: unknown) => cause);
       const serverWaitMs = this.#handleWatchError(error);
+      if (await this.#isUnreadable(error)) this.#synced.resolve();
       const wasGood = this.#changes > changesBefore || performance.now() - start > goodWatchMs;
       failures = wasGood ? 0 : failures + 1;
       await delay(serverWaitMs + backOffMs(failures, maxRetryMs), signal).catch(() => {});
@@ -127,6 +135,14 @@ class WatchingReflector<T extends KubernetesObject> implements Reflector<T> {
     if (!canResumeWatch(error)) this.#resourceVersion = undefined;
     if (!isExpired(error)) this.#options.onError(error);
     return error instanceof KubernetesError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+  }
+
+  /** An API server that starts may forbid for a moment what is allowed. */
+  async #isUnreadable(error: unknown): Promise<boolean> {
+    const { client, forbiddenLimitMs = Infinity } = this.#options;
+    const isLate = performance.now() - this.#startedAt >= forbiddenLimitMs;
+    if (isLate && isForbidden(error)) return true;
+    return isOfDeletedNamespace(client, error).catch(() => false);
   }
 
   async #list(): Promise<string> {

@@ -56,6 +56,14 @@ export function withCondition(
   ];
 }
 
+/** The same for another generation of the spec: `kubectl wait` takes no condition of an earlier one. */
+export function ofGeneration(
+  conditions: readonly Condition[] | undefined = [],
+  observedGeneration: number | undefined,
+): Condition[] {
+  return conditions.map((condition) => ({ ...condition, observedGeneration }));
+}
+
 /** Whether the condition of that type is present with the status True. */
 export function hasTrueCondition(
   conditions: readonly Pick<Condition, "type" | "status">[] | undefined = [],

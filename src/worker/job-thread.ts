@@ -75,7 +75,13 @@ function createWorkerContext(settings: WorkerSettings) {
   }
   const { MOS_SERVICE_URL: url, MOS_JOB_ID: jobId, MOS_JOB_TOKEN_FILE: tokenFile } = settings;
   const token = () => readFileSync(tokenFile, "utf8").trim();
-  const connection = createServiceConnection({ url, jobId, token, timeouts: podTimeouts });
+  const connection = createServiceConnection({
+    url,
+    jobId,
+    token,
+    timeouts: podTimeouts,
+    outageReports: { everyMs: 15_000, report: (text) => post({ kind: "error", text }) },
+  });
   const stopLimitMs = settings.MOS_STOP_SECONDS * 1000;
   return {
     connection,

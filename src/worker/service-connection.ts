@@ -41,6 +41,14 @@ interface ServiceAddress {
   /** Called for each request: tokens of pods are replaced by new ones. */
   readonly token: () => string;
   readonly timeouts: RequestTimeouts;
+  /** Where it is said that the service is unreachable; nowhere by default. */
+  readonly outageReports?: OutageReports | undefined;
+}
+
+interface OutageReports {
+  /** From the start of an outage to the first report, and to each further one. */
+  readonly everyMs: number;
+  readonly report: (message: string) => void;
 }
 
 /** How long a worker repeats requests, milliseconds. */
@@ -62,14 +70,16 @@ export function createServiceConnection({
   jobId,
   token,
   timeouts,
+  outageReports,
 }: ServiceAddress): ServiceConnection {
   const base = `${url.replace(/\/$/, "")}/worker/v1/jobs/${jobId}`;
   const socket =
     socketPath === undefined ? undefined : new Agent({ connect: { socketPath }, connections: 8 });
   const address = { base, token, dispatcher: socket ?? getGlobalDispatcher() };
+  const noteOutage = createOutageNotes(outageReports);
   const limitOutages = (outageMs: number): RequestService => {
     return async (request) =>
-      requestWithRetry(request, { ...address, outageMs, rejectionMs: timeouts.token });
+      requestWithRetry(request, { ...address, outageMs, rejectionMs: timeouts.token, noteOutage });
   };
   const requestStart = limitOutages(timeouts.start);
   const requestEvents = limitOutages(timeouts.events);
@@ -208,6 +218,23 @@ interface RequestOptions extends Address {
   readonly outageMs: number;
   /** How long requests are repeated while the service refuses the token, milliseconds. */
   readonly rejectionMs: number;
+  readonly noteOutage: NoteOutage;
+}
+
+/** Called with each failure of a request, and how long it has failed, milliseconds. */
+type NoteOutage = (cause: unknown, failingMs: number) => void;
+
+/** Requests fail side by side, and each many times: that is reported once in a while. */
+function createOutageNotes(reports: OutageReports | undefined): NoteOutage {
+  if (reports === undefined) return () => {};
+  const { everyMs, report } = reports;
+  let notedAt = -Infinity;
+  return (cause, failingMs) => {
+    const now = performance.now();
+    if (failingMs < everyMs || now < notedAt + everyMs) return;
+    notedAt = now;
+    report(serviceOutageError(cause, failingMs).message);
+  };
 }
 
 /**
@@ -216,7 +243,7 @@ interface RequestOptions extends Address {
  */
 async function requestWithRetry<T>(
   question: ServiceRequest<T>,
-  { rejectionMs, outageMs, ...address }: RequestOptions,
+  { rejectionMs, outageMs, noteOutage, ...address }: RequestOptions,
 ): Promise<T> {
   const { signal, countTransferred: countDone } = question;
   const delayAfter = (error: unknown, failures: number, failingMs: number) => {
@@ -225,6 +252,7 @@ async function requestWithRetry<T>(
     // No outage, however long it takes.
     if (failure instanceof RequestLimit) return failure.retryMs;
     const isRefused = failure instanceof ServiceRefusal;
+    if (!isRefused) noteOutage(failure, failingMs);
     if (failingMs < (isRefused ? rejectionMs : outageMs)) return backOffMs(failures, maxRetryMs);
     throw isRefused ? failure : serviceOutageError(failure, failingMs);
   };

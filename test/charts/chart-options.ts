@@ -16,6 +16,14 @@ export const trustPolicy = {
   issuers: [{ issuer, audience: "https://mos.example" }],
   policies: [pushesToMain],
 };
+/** Values with a trust policy, whose fields of the policy are those of `pushesToMain` but for these. */
+export function trusting(
+  policy: Readonly<Record<string, unknown>>,
+  issuers: readonly unknown[] = trustPolicy.issuers,
+) {
+  return { service: { trustPolicy: { issuers, policies: [{ ...pushesToMain, ...policy }] } } };
+}
+
 /** What the pods of a process of ours take. */
 const podOptions = {
   podLabels: { team: "models" },

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KubernetesError } from "../../src/kubernetes/kubernetes-error.ts";
+import { isForbidden, KubernetesError } from "../../src/kubernetes/kubernetes-error.ts";
 import type { Stored } from "../../src/kubernetes/resources.ts";
 import type { ClusterCall } from "../../src/kubernetes/transport.ts";
+import type { Cluster } from "../support/cluster/cluster.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { type Secret, secrets } from "../support/cluster/test-resources.ts";
 import { connect, connectTestCluster, mountServiceAccount } from "./connect-test-cluster.ts";
@@ -143,7 +144,9 @@ test(
   async () => {
     const { cluster, client } = await connectTestCluster();
     const { namespace } = client;
-    const { errors, reflector, untilEvent } = observeSecrets(await clientOfDefaultAccount());
+    const { errors, reflector, untilEvent } = observeSecrets(
+      await clientOfDefaultAccount(cluster, namespace),
+    );
     await untilEvent("error");
     assert.ok(errors[0] instanceof KubernetesError);
     assert.equal(errors[0].status, 403);
@@ -152,15 +155,28 @@ test(
     const role = ["--clusterrole=admin", `--serviceaccount=${namespace}:default`];
     await cluster.kubectl(["create", "rolebinding", "all", "-n", namespace, ...role]);
     await reflector.synced;
-
-    async function clientOfDefaultAccount() {
-      const adminToken = (
-        await cluster.kubectl(["create", "token", "default", "-n", namespace])
-      ).trim();
-      return connect(await mountServiceAccount({ ...cluster, adminToken }), { namespace });
-    }
   },
 );
+
+test(
+  "nobody waits longer than agreed for a list that is forbidden",
+  { skip: clusterMissing },
+  async () => {
+    const { cluster, client } = await connectTestCluster();
+    const account = await clientOfDefaultAccount(cluster, client.namespace);
+    const { errors, reflector } = observeSecrets(account, { forbiddenLimitMs: 1 });
+    await reflector.synced;
+    assert.ok(isForbidden(errors[0]));
+    assert.equal(reflector.size, 0);
+  },
+);
+
+/** A client that may do nothing. */
+async function clientOfDefaultAccount(cluster: Cluster, namespace: string) {
+  const token = await cluster.kubectl(["create", "token", "default", "-n", namespace]);
+  const access = { ...cluster, adminToken: token.trim() };
+  return connect(await mountServiceAccount(access), { namespace });
+}
 
 test(
   "a stopped reflector and a closed client leave nothing behind",

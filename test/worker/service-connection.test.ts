@@ -8,6 +8,7 @@ import {
   createServiceConnection,
   type RequestTimeouts,
 } from "../../src/worker/service-connection.ts";
+import { findFreePort } from "../support/find-free-port.ts";
 import { startPodService } from "./pod-service.ts";
 
 const timeouts: RequestTimeouts = { start: 10_000, events: 10_000, files: 10_000, token: 10_000 };
@@ -42,6 +43,26 @@ test("a connection gives up a token that is refused for too long", async (t) => 
     timeouts: impatient,
   });
   await assert.rejects(connection.findAssignment(signal), { status: 401, code: "unauthorized" });
+});
+
+test("a connection says why it does not reach the service, as often as it shall", async () => {
+  const stop = new AbortController();
+  const reports: string[] = [];
+  const connection = createServiceConnection({
+    url: `http://127.0.0.1:${await findFreePort()}`,
+    jobId: "job",
+    token: () => "good",
+    timeouts: { ...timeouts, start: Infinity },
+    outageReports: {
+      everyMs: 50,
+      report(message) {
+        if (reports.push(message) === 2) stop.abort();
+      },
+    },
+  });
+  await assert.rejects(connection.findAssignment(stop.signal));
+  for (const report of reports)
+    assert.match(report, /^The service could not be reached for \d+ s: connect ECONNREFUSED/);
 });
 
 test("a connection knows the answer that a job needs no worker", async (t) => {

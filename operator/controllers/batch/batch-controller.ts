@@ -18,7 +18,10 @@ import { writeChildren } from "./write-children.ts";
  */
 export function createBatchController(dependencies: BatchDependencies): Controller {
   const { batches } = dependencies;
-  const writtenAt = new Map<string, number>();
+  const memory = {
+    writtenAt: new Map<string, number>(),
+    writeErrors: new Map<string, string>(),
+  };
   return {
     name: "batch",
     workers: 2,
@@ -27,9 +30,9 @@ export function createBatchController(dependencies: BatchDependencies): Controll
       const batch = batches.cache.get(key);
       if (batch !== undefined && batch.metadata.deletionTimestamp === undefined) {
         const client = dependencies.client.inNamespace(batch.metadata.namespace);
-        return reconcileBatchResource({ ...dependencies, client, batch, run, writtenAt });
+        return reconcileBatchResource({ ...dependencies, ...memory, client, batch, run });
       }
-      writtenAt.delete(key);
+      for (const known of Object.values(memory)) known.delete(key);
       return undefined;
     },
   };
@@ -56,10 +59,11 @@ function createBatchSources({ batches, compressionJobs }: BatchDependencies): So
 async function reconcileBatchResource(
   reconciliation: BatchReconciliation,
 ): Promise<Requeue | undefined> {
-  const { batch, client, clock, compressionJobs } = reconciliation;
+  const { batch, client, clock, compressionJobs, writeErrors } = reconciliation;
   const cache = compressionJobs.cache;
   const observed = await observeBatch(batch, client, cache, clock.date());
-  const { status, ...decision } = decideBatch(observed);
+  const writeError = writeErrors.get(objectKey(batch.metadata));
+  const { status, ...decision } = decideBatch({ ...observed, writeError });
   // First: only a batch whose status says that it was suspended resumes its jobs.
   const writeWait = await patchBatchStatus(reconciliation, status);
   await writeChildren(reconciliation, decision);

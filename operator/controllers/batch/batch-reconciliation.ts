@@ -23,4 +23,6 @@ export interface BatchReconciliation extends BatchDependencies {
   readonly run: ReconcileRun;
   /** When the status of each batch was last written, by its `objectKey`. */
   readonly writtenAt: Map<string, number>;
+  /** Why jobs of each batch could not be written at the last try, by its `objectKey`. */
+  readonly writeErrors: Map<string, string>;
 }

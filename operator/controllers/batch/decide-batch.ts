@@ -35,10 +35,12 @@ export function decideBatch(observed: ObservedBatchState): BatchDecision {
   const jobStates = readJobStates(observed);
   const childPatches = jobStates.stopping ? cancelPatches(observed) : suspendPatches(observed);
   const isSuspended = batch.spec.suspend || (wasSuspended(batch) && childPatches.length > 0);
+  const create = listJobsToCreate(observed, jobStates);
+  const writeError = create.length > 0 ? observed.writeError : undefined;
   return {
-    create: listJobsToCreate(observed, jobStates),
+    create,
     childPatches,
-    status: nextBatchStatus(observed, jobStates, isSuspended),
+    status: nextBatchStatus({ ...observed, writeError }, jobStates, isSuspended),
   };
 }
 

@@ -28,6 +28,7 @@ import { resolveBatchId } from "../../../src/resources/job-identity.ts";
 import {
   type ConditionValue,
   lifecycleConditions,
+  ofGeneration,
   withCondition,
 } from "../../../src/resources/conditions.ts";
 
@@ -45,7 +46,11 @@ export function nextBatchStatus(
     return statusFromJobs(observed, jobStates, isSuspended);
   }
   const states = withLateGates(observed, jobStates);
-  if (states === undefined) return { ...before, observedGeneration: generationOf(observed.batch) };
+  const observedGeneration = generationOf(observed.batch);
+  if (states === undefined) {
+    const conditions = ofGeneration(before.conditions, observedGeneration);
+    return { ...before, observedGeneration, conditions };
+  }
   const { status, finishedAt } = before;
   return { ...statusFromJobs(observed, { ...jobStates, states }, isSuspended), status, finishedAt };
 }
@@ -244,7 +249,7 @@ function unfinishedMessage(
   observed: ObservedBatchState,
   { status, counts, stopping }: BatchSituation,
 ): string | undefined {
-  const { batch, children } = observed;
+  const { batch, children, writeError } = observed;
   const unfinished = `${countUnfinished(observed, counts)} of ${batchJobCount(batch)} jobs`;
   if (stopping) return `A job failed: ${unfinished} are being cancelled`;
   if (batch.spec.suspend) return `Suspended: ${unfinished} wait`;
@@ -252,6 +257,7 @@ function unfinishedMessage(
   if (leftover !== undefined) {
     return `Waits until CompressionJob "${leftover}" of an earlier Batch of this name is deleted`;
   }
+  if (writeError !== undefined) return writeError;
   if (status === "Running") return undefined;
   return [...children.values()].find((child) => child.status?.statusMessage)?.status?.statusMessage;
 }

@@ -10,5 +10,7 @@ export interface ObservedBatchState {
   readonly deleted: ReadonlySet<number>;
   /** CompressionJobs of other owners with the names of jobs. */
   readonly nameConflicts: ReadonlyMap<number, Stored<CompressionJobObject>>;
+  /** Why jobs could not be written at the last try. */
+  readonly writeError?: string | undefined;
   readonly now: Date;
 }

@@ -1,5 +1,6 @@
 import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
 import { isAlreadyExists, isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
+import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import { errorMessageWithCauses } from "../../../src/log/error-message.ts";
 import { childCompressionJob } from "../../../src/resources/child-compression-job.ts";
 import {
@@ -20,7 +21,14 @@ export async function writeChildren(
     ...create.map((index) => () => createChild(reconciliation, index)),
     ...childPatches.map((childPatch) => () => patchChild(reconciliation, childPatch)),
   ]);
-  if (failures.length > 0) throw failures[0];
+  const { batch, writeErrors } = reconciliation;
+  const key = objectKey(batch.metadata);
+  if (failures.length === 0) {
+    writeErrors.delete(key);
+    return;
+  }
+  writeErrors.set(key, errorMessageWithCauses(failures[0]));
+  throw failures[0];
 }
 
 /** The errors of the first group of calls with any; the calls after it are not made. */

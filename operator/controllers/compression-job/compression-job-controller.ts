@@ -55,6 +55,7 @@ export function createCompressionJobController(
   const memory = {
     deletions: new FirstSeen(),
     startFailures: new FirstSeen(),
+    starts: new FirstSeen(),
     knownCosts: new KnownCosts(),
   };
   return {
@@ -82,6 +83,7 @@ export function createCompressionJobController(
 interface ObservedBefore {
   readonly deletions: FirstSeen;
   readonly startFailures: FirstSeen;
+  readonly starts: FirstSeen;
   readonly knownCosts: KnownCosts;
 }
 

@@ -8,7 +8,7 @@ import { apiVersion } from "../../../src/contract/custom-resources/api-group.ts"
 import { recordFinalizer } from "../../../src/contract/custom-resources/resource-labels.ts";
 import { routes } from "../../../src/contract/routes/routes.ts";
 import { render } from "../../charts/helm.ts";
-import { startOperator } from "../../operator/start-operator.ts";
+import { spawnOperator, startOperator } from "../../operator/start-operator.ts";
 import { clusterMissing, helmMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
 import { startClusterService } from "./cluster-service.ts";
@@ -52,11 +52,12 @@ test(title, { skip }, async (t) => {
   await grantAccess(cluster);
   const settings = { MOS_NAMESPACES: team, KUBECONFIG: await writeAccess(cluster, "service") };
   const { client, baseUrl } = await startClusterService(t, { cluster, namespace: own, settings });
-  await using _ = await startOperator({
+  const operatorOptions = {
     kubeconfig: await writeAccess(cluster, "operator"),
     namespace: own,
     environment: { MOS_NAMESPACES: team, MOS_WORKER_SERVICE_ACCOUNT: `${release}-worker` },
-  });
+  };
+  await using operator = await startOperator(operatorOptions);
 
   const inTeam = (...args: readonly string[]) => kubectl([...args, "-n", team]);
   const read = (resource: string, path: string) =>
@@ -82,4 +83,26 @@ test(title, { skip }, async (t) => {
   for (const job of jobs) await Array.fromAsync(theirClient.followLogs(job.id));
   const ended = await theirClient.call("getBatch", { params: { id } });
   assert.deepEqual([jobs.length, ended.counts.Cancelled, ended.status], [2, 2, "Cancelled"]);
+
+  await t.test("operator and service start without it, and work for other namespaces", async () => {
+    await operator.end("SIGTERM");
+    await using restarted = await startOperator(operatorOptions);
+    await startClusterService(t, { cluster, namespace: own, settings });
+    // Made again without its Roles, it holds no other up either.
+    await kubectl(["create", "namespace", team]);
+    const job = { model: models[0], target: "cpu" };
+    const resource = { apiVersion, kind: "CompressionJob", metadata: { name: "on" }, spec: job };
+    await kubectl(["create", "-n", own, "-f", "-"], JSON.stringify(resource));
+    await kubectl(["wait", "-n", own, "job/on-work", "--for=create", "--timeout=240s"]);
+    await restarted.end("SIGTERM");
+  });
+  await t.test("the release can be uninstalled", async () => {
+    await kubectl(["delete", "namespace", team, "--timeout=240s"]);
+    const deployment = `${release}-operator`;
+    const image = "--image=example.com/operator:1";
+    await kubectl(["create", "deployment", deployment, "-n", own, image, "--replicas=0"]);
+    const command = ["uninstall", deployment];
+    await using end = spawnOperator({ ...operatorOptions, command });
+    assert.equal(await end.ended, 0, end.log.join("\n"));
+  });
 });

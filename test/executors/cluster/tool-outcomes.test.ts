@@ -234,20 +234,23 @@ async function readHealth(list: string): Promise<Map<string, z.infer<typeof heal
 const resourceList = z.object({
   items: z.array(
     z.object({
-      metadata: z.object({ name: z.string() }),
+      metadata: z.object({ name: z.string(), generation: z.number() }),
       status: z.object({
-        conditions: z.array(z.object({ type: z.string(), status: z.string() })),
+        conditions: z.array(
+          z.object({ type: z.string(), status: z.string(), observedGeneration: z.number() }),
+        ),
       }),
     }),
   ),
 });
 
-/** Of those that say how a resource is, as `kubectl wait --for=condition=…` does. */
+/** Of those that say how a resource of the present generation is, as `kubectl wait --for=condition=…` does. */
 function trueConditions(list: string, name: string): string[] {
   const { items } = resourceList.parse(JSON.parse(list));
   const found = items.find(({ metadata }) => metadata.name === name);
   const conditions = found?.status.conditions ?? [];
   return conditions
+    .filter(({ observedGeneration }) => observedGeneration === found?.metadata.generation)
     .filter(({ type, status: value }) => value === "True" && !internalConditions.has(type))
     .map(({ type }) => type)
     .toSorted();

@@ -457,6 +457,23 @@ test("a batch without a time to live has the operator's", { skip }, async () => 
   await untilSeen(operator.batches, (all) => (all.length === 0 ? true : undefined));
 });
 
+test("a batch whose jobs the cluster refuses says why, until it has them", { skip }, async () => {
+  const { cluster, client } = await connectTestCluster();
+  await using operator = await runBatches(client);
+  const quota = ["quota", "none", `--namespace=${client.namespace}`];
+  const hard = "--hard=count/compressionjobs.modeloptimization.dev=0";
+  await cluster.kubectl(["create", ...quota, hard]);
+  const spec = makeSpec({ models: 1, targets: ["cpu"] });
+  await client.create(batchType, { metadata: { name: "refused" }, spec });
+  const message = await untilSeen(operator.batches, ([one]) => one?.status?.statusMessage);
+  assert.match(message, /^Cannot create compressionjobs: .* is forbidden: .*quota/);
+  await cluster.kubectl(["delete", ...quota]);
+  const { status } = await untilSeen(operator.batches, ([one]) =>
+    one?.status?.marks === "m" ? one : undefined,
+  );
+  assert.equal(status?.statusMessage, undefined);
+});
+
 test("nothing is written where nothing has changed", { skip }, async () => {
   const { client, calls } = await connectTestCluster();
   await using first = await runBatches(client);

@@ -156,6 +156,27 @@ test(
   },
 );
 
+test("a job whose pod runs and reports nothing says so", { skip }, async () => {
+  const namespace = "silent";
+  await createNamespace(namespace);
+  await using cluster = await observeJobs(controlPlane, namespace);
+  const begin = Date.now();
+  const hurried = {
+    now: () => systemClock.now() * 50,
+    date: () => new Date(begin + (Date.now() - begin) * 50),
+    schedule: (ms: number, callback: () => void) => systemClock.schedule(ms / 50, callback),
+  };
+  await using _ = await runController(controlPlane.kubeconfig, namespace, hurried);
+  await cluster.create({ name: "voices", spec: { recipe: { parallelism: 2 } } });
+  const { status } = await cluster.until(
+    "voices",
+    (job) => job.status.statusReason === "worker_silent",
+  );
+  assert.deepEqual([status.status, status.observedGeneration], ["Pending", 1]);
+  await cluster.report("voices", "Sharding");
+  await cluster.until("voices", (job) => job.status.status === "Sharding");
+});
+
 /** As the operator creates it, but left alone by Kubernetes' Job controller. */
 function unsyncedWorkerJob(job: CompressionJob): KubernetesJob {
   const target = builtinTargets.find(({ name }) => name === job.spec.target);

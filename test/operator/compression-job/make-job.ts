@@ -103,6 +103,7 @@ export function makePod(job: WorkerJob, fields: Partial<WorkerPod> = {}): Worker
     unscheduled: undefined,
     waiting: undefined,
     failingSince: undefined,
+    runningSince: undefined,
     termination: undefined,
     ...fields,
   };

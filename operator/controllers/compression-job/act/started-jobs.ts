@@ -1,6 +1,6 @@
 import { compressionJobs } from "../../../../src/resources/custom-resources.ts";
 import type { KubernetesClient } from "../../../../src/kubernetes/kubernetes-client.ts";
-import { objectKey } from "../../../../src/kubernetes/object-key.ts";
+import { allNamespaces, objectKey } from "../../../../src/kubernetes/object-key.ts";
 
 interface JobIdentity {
   readonly namespace?: string;
@@ -12,8 +12,11 @@ interface JobIdentity {
 export class StartedJobs {
   readonly #scopes: readonly KubernetesClient[];
   readonly #uids = new Map<string, string>();
-  /** UIDs that existed at the first question: earlier leaders may have started their work. */
-  #fromEarlierLeaders: Promise<ReadonlySet<string>> | undefined;
+  /**
+   * UIDs that existed at the first question about a scope: earlier leaders may have started their
+   * work. One scope that cannot be read holds no other up.
+   */
+  readonly #fromEarlierLeaders = new Map<KubernetesClient, Promise<ReadonlySet<string>>>();
 
   constructor(scopes: readonly KubernetesClient[]) {
     this.#scopes = scopes;
@@ -29,22 +32,28 @@ export class StartedJobs {
   }
 
   async mayInclude(job: JobIdentity): Promise<boolean> {
-    this.#fromEarlierLeaders ??= this.#list();
     const { uid } = job;
-    return this.#uids.get(objectKey(job)) === uid || (await this.#fromEarlierLeaders).has(uid);
+    const scope = this.#findScope(job);
+    const known = this.#fromEarlierLeaders.get(scope) ?? this.#list(scope);
+    this.#fromEarlierLeaders.set(scope, known);
+    return this.#uids.get(objectKey(job)) === uid || (await known).has(uid);
   }
 
-  async #list(): Promise<ReadonlySet<string>> {
+  #findScope({ namespace, name }: JobIdentity): KubernetesClient {
+    const scope = this.#scopes.find((each) => [allNamespaces, namespace].includes(each.namespace));
+    if (scope === undefined) throw new TypeError(`No scope has the namespace of "${name}"`);
+    return scope;
+  }
+
+  async #list(scope: KubernetesClient): Promise<ReadonlySet<string>> {
     try {
       const uids = new Set<string>();
-      for (const scope of this.#scopes) {
-        for await (const { items } of scope.list(compressionJobs)) {
-          for (const { metadata } of items) uids.add(metadata.uid);
-        }
+      for await (const { items } of scope.list(compressionJobs)) {
+        for (const { metadata } of items) uids.add(metadata.uid);
       }
       return uids;
     } catch (error) {
-      this.#fromEarlierLeaders = undefined;
+      this.#fromEarlierLeaders.delete(scope);
       throw error;
     }
   }

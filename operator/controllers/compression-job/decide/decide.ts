@@ -13,6 +13,7 @@ import { reportAttempts } from "./lost-attempts.ts";
 import { removeLostPods } from "./lost-pods.ts";
 import { monitorStep, requestSyncs } from "./monitor-step.ts";
 import { firstStep, nextStep, planWork, startStep } from "./plan-work.ts";
+import { updateConditions } from "./status-patch.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
 import type { JobStep } from "../../../../src/resources/job-identity.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
@@ -34,12 +35,14 @@ export function decide(observed: ObservedState): Decision {
 }
 
 /** A changed spec is reported as observed, also where nothing else is written about it. */
-function reportGeneration({ resource }: ObservedState, decision: Decision): Decision {
+function reportGeneration(observed: ObservedState, decision: Decision): Decision {
+  const { resource } = observed;
   const { observedGeneration } = resource.status;
   const { generation } = resource.metadata;
   if (observedGeneration === undefined || observedGeneration === generation) return decision;
   if (decision.actions.some(isOverridingAction)) return decision;
-  const write: Action = { type: "writeStatus", patch: { observedGeneration: generation } };
+  const patch = { observedGeneration: generation, conditions: updateConditions(observed, []) };
+  const write: Action = { type: "writeStatus", patch };
   return { ...decision, actions: [write, ...decision.actions] };
 }
 

@@ -4,7 +4,7 @@ import { combineDecisions, type Decision, noActions, requeueAt } from "./decisio
 import { podEndTime } from "./pod-failure-policy.ts";
 import { checkPodWarning, checkUnstartedPod, podStartDeadline } from "./pod-start-seconds.ts";
 import { reportWait } from "./report-wait.ts";
-import { areAllScheduled, checkUnscheduledPod } from "./scheduling.ts";
+import { areAllScheduled, checkHeldBackPod, checkUnscheduledPod } from "./scheduling.ts";
 import { firstAnswer, type StepWait, type WaitingStep } from "./waiting.ts";
 import { findQueue } from "./worker-job-manifest.ts";
 import { checkMissingPods } from "./worker-job-rejection.ts";
@@ -13,7 +13,7 @@ import { statusReasonTable } from "../../../../src/contract/jobs/status-reasons.
 import type { ObservedState } from "../observe/observed-state.ts";
 import { ownedWorkerJobs, workerJobPods } from "../observe/steps.ts";
 import { currentWarningMessage } from "../observe/step-warning.ts";
-import type { WorkerJob } from "../observe/worker-job.ts";
+import { parseOptionalTime, type WorkerJob } from "../observe/worker-job.ts";
 import { isFailingToStart, mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 
 /** A shorter wait is not worth a write. */
@@ -37,6 +37,7 @@ export function monitorStep(
   const step: WaitingStep = {
     workerJob,
     pods,
+    now: observed.now,
     target,
     queue: findQueue(resource, target)?.name,
     statusReason: resource.status.statusReason,
@@ -49,6 +50,7 @@ export function monitorStep(
       .filter(isFailingToStart)
       .map((pod) => requeueAt(podStartDeadline(pod, settings.podStartSeconds))),
     requeueForWarning(observed),
+    requeueForSilence(observed, pods),
     requeueForDeadline(observed, pods),
   );
 }
@@ -58,9 +60,11 @@ const waitChecks = [
   checkSuspended,
   checkMissingPods,
   checkUnscheduledPod,
+  checkHeldBackPod,
   checkUnstartedPod,
   checkPodWarning,
   checkFirstPod,
+  checkSilentWorker,
 ];
 
 /** A job without a message since its Job was created looks as if no operator served it. */
@@ -72,6 +76,26 @@ function checkFirstPod({ workerJob, pods, statusReason }: WaitingStep): StepWait
     wait: { reason, message: statusReasonTable[reason].message },
     since: workerJob.createdAt,
   };
+}
+
+/** How long a worker that runs may take to report that it works. */
+const silenceMs = 30_000;
+
+/** A worker that does not reach the service waits for it, as long as its deadline allows. */
+function checkSilentWorker({ pods, now }: WaitingStep): StepWait | undefined {
+  const reason = "worker_silent";
+  const since = Math.min(...silentSince(pods));
+  if (since + silenceMs > now) return undefined;
+  return { wait: { reason, message: statusReasonTable[reason].message }, since };
+}
+
+function silentSince(pods: readonly WorkerPod[]): number[] {
+  return pods.filter(mayRun).flatMap(({ runningSince }) => runningSince ?? []);
+}
+
+function requeueForSilence({ now }: ObservedState, pods: readonly WorkerPod[]): Decision {
+  const times = silentSince(pods).map((since) => since + silenceMs);
+  return combineDecisions(...times.filter((time) => time > now).map(requeueAt));
 }
 
 function reportStep(
@@ -122,9 +146,11 @@ export function requestSyncs(observed: ObservedState): Decision {
 
 function requestSyncAfter(observed: ObservedState, workerJob: WorkerJob): Decision {
   const { name, createdAt, startedAt = createdAt, syncRequestedAt = createdAt } = workerJob;
+  const { now: at, resource } = observed;
   const podEnds = workerJobPods(observed, workerJob).map(podEndTime);
-  const idleSince = Math.max(createdAt, startedAt, syncRequestedAt, ...podEnds);
-  const { now: at } = observed;
+  // Of a pod that is gone, as after an eviction.
+  const lostAt = parseOptionalTime(resource.status.attempts?.at) ?? createdAt;
+  const idleSince = Math.max(createdAt, startedAt, syncRequestedAt, lostAt, ...podEnds);
   if (at < idleSince + syncRequestSeconds * 1000) {
     return requeueAt(idleSince + syncRequestSeconds * 1000);
   }

@@ -7,7 +7,7 @@ import { textLimits } from "../../../../src/contract/limits.ts";
 import { truncate } from "../../../../src/contract/text/truncate.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { ConditionValue } from "../../../../src/resources/conditions.ts";
-import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
+import { isHeldBack, mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 
 export function checkUnscheduledPod({ pods, target }: WaitingStep): StepWait | undefined {
   const pod = pods.find(
@@ -17,6 +17,13 @@ export function checkUnscheduledPod({ pods, target }: WaitingStep): StepWait | u
   if (pod?.unscheduled === undefined) return undefined;
   const { message, since } = pod.unscheduled;
   return { wait: { reason: "unschedulable", message: unschedulableText(message, target) }, since };
+}
+
+export function checkHeldBackPod({ pods, warningMessage }: WaitingStep): StepWait | undefined {
+  const pod = pods.find(isHeldBack);
+  if (warningMessage === "" || pod === undefined) return undefined;
+  const message = `No node can take the worker: ${warningMessage}`;
+  return { wait: { reason: "unschedulable", message }, since: pod.createdAt };
 }
 
 export function areAllScheduled(pods: readonly WorkerPod[]): boolean {

@@ -10,6 +10,7 @@ import { truncate } from "../../../../src/contract/text/truncate.ts";
 import {
   type ConditionValue,
   lifecycleConditions,
+  ofGeneration,
   withCondition,
 } from "../../../../src/resources/conditions.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
@@ -83,15 +84,15 @@ export function appendTransitions(
   return [...transitions, ...added].slice(-statusLimits.transitions);
 }
 
-/** The resource's conditions with these. */
+/** The resource's conditions with these, all for its present generation. */
 export function updateConditions(
   { resource, now }: ObservedState,
   updates: readonly ConditionValue[],
 ): Condition[] {
-  const { status, metadata } = resource;
+  const { generation } = resource.metadata;
   return updates.reduce<Condition[]>(
     (all, condition) =>
-      withCondition(all, { ...condition, observedGeneration: metadata.generation }, new Date(now)),
-    status.conditions ?? [],
+      withCondition(all, { ...condition, observedGeneration: generation }, new Date(now)),
+    ofGeneration(resource.status.conditions, generation),
   );
 }

@@ -21,6 +21,7 @@ const waitKinds = {
   unschedulable: { hasNode: false, intended: false },
   image_unavailable: { hasNode: true, intended: false },
   pod_not_starting: { hasNode: true, intended: false },
+  worker_silent: { hasNode: true, intended: false },
 } as const satisfies Partial<Record<OwnStatusReason, WaitKind>>;
 
 /** What a job waits for: a status cause of these reasons. */
@@ -40,6 +41,7 @@ export interface WaitingStep {
   readonly workerJob: WorkerJob;
   /** Those of the worker Job. */
   readonly pods: readonly WorkerPod[];
+  readonly now: number;
   readonly target: Target;
   /** Kueue's queue that admits the job. */
   readonly queue: string | undefined;

@@ -33,6 +33,7 @@ interface CompressionJobSources {
   readonly settings: JobSettings;
   readonly deletions: FirstSeen;
   readonly startFailures: FirstSeen;
+  readonly starts: FirstSeen;
   readonly knownCosts: KnownCosts;
   readonly now: Date;
 }
@@ -54,7 +55,7 @@ export function observeCompressionJob(
     jobId,
     deletionSeenAt: seeDeletion(deletions, object, now),
     workerJobs: sources.workerJobs.byIndex(jobIdIndex, key).map(toWorkerJob),
-    pods: observePods(sources, key, now),
+    pods: observePods(sources, { key, now, hasBegun: resource.status.startedAt !== undefined }),
     targets,
     settings,
     knownCosts: knownCosts.find(resource),
@@ -63,14 +64,15 @@ export function observeCompressionJob(
 }
 
 function observePods(
-  { pods, settings, deletions, startFailures }: CompressionJobSources,
-  key: string,
-  now: number,
+  { pods, settings, deletions, startFailures, starts }: CompressionJobSources,
+  { key, now, hasBegun }: { key: string; now: number; hasBegun: boolean },
 ): WorkerPod[] {
   const workers = pods.byIndex(jobIdIndex, key).filter((pod) => isWorkerPod(pod, settings));
   return workers.map((worker) => {
     const pod = toWorkerPod(worker, seeDeletion(deletions, worker, now) ?? now);
-    return isFailingToStart(pod) ? { ...pod, failingSince: startFailures.note(pod.uid, now) } : pod;
+    if (isFailingToStart(pod)) return { ...pod, failingSince: startFailures.note(pod.uid, now) };
+    if (hasBegun || pod.phase !== "Running") return pod;
+    return { ...pod, runningSince: starts.note(pod.uid, now) };
   });
 }
 
@@ -109,7 +111,7 @@ export function toCompressionJob(object: Stored<CompressionJobObject>): Compress
 
 /**
  * What a cache keeps of a CompressionJob: all but the result, except for what the job takes, and of
- * one that has ended no history either.
+ * one that has ended no history either, nor conditions that are of its present generation.
  */
 export function trimCompressionJob({
   status,
@@ -122,8 +124,12 @@ export function trimCompressionJob({
     return { ...object, status: { ...fields, report: { ...report, telemetry } } };
   }
   const { gates, recorded } = report;
-  const { transitions: __, conditions: ___, ...ended } = fields;
-  return { ...object, status: { ...ended, report: { gates, recorded, telemetry } } };
+  const { transitions: __, conditions, ...ended } = fields;
+  const isChanged = ended.observedGeneration !== object.metadata.generation;
+  return {
+    ...object,
+    status: { ...ended, ...(isChanged && { conditions }), report: { gates, recorded, telemetry } },
+  };
 }
 
 /** Index of caches by the id of the job, in its namespace: another may have a copy of it. */

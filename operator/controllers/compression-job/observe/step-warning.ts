@@ -1,5 +1,5 @@
 import type { WorkerJob } from "./worker-job.ts";
-import { isBeingPrepared, podStartTime, type WorkerPod } from "./worker-pod.ts";
+import { isBeingPrepared, isHeldBack, podStartTime, type WorkerPod } from "./worker-pod.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import type { ObservedEvent } from "../../../../src/resources/observed-resources.ts";
 
@@ -16,7 +16,7 @@ export interface StepWarning {
   readonly until: number;
 }
 
-/** The cluster's warning about a worker Job without pods, or a pod whose preparation takes long. */
+/** The cluster's warning about a worker Job without pods, or a pod that takes long to be prepared. */
 export function findStepWarning(
   workerJob: WorkerJob,
   pods: readonly WorkerPod[],
@@ -24,7 +24,7 @@ export function findStepWarning(
 ): StepWarning | undefined {
   if (workerJob.end !== undefined || workerJob.deleting || workerJob.suspended) return undefined;
   if (pods.length === 0) return latestWarning(listWarnings(workerJob.uid), workerJob.createdAt);
-  const pod = pods.find(isBeingPrepared);
+  const pod = pods.find(isBeingPrepared) ?? pods.find(isHeldBack);
   return pod && latestWarning(listWarnings(pod.uid), podStartTime(pod) + preparationMs);
 }
 

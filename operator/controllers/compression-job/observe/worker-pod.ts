@@ -45,6 +45,8 @@ export interface WorkerPod {
   readonly waiting: { readonly reason: string; readonly message: string } | undefined;
   /** When this process first saw that it cannot be started, where it did. */
   readonly failingSince: number | undefined;
+  /** When this process first saw it run, of a job that has not begun. */
+  readonly runningSince: number | undefined;
   readonly termination: Termination | undefined;
 }
 
@@ -72,6 +74,7 @@ export function toWorkerPod(
     unscheduled: readUnscheduled(status, metadata.creationTimestamp),
     ...readContainerState(status, metadata.creationTimestamp),
     failingSince: undefined,
+    runningSince: undefined,
   };
 }
 
@@ -97,6 +100,12 @@ export function isBeingPrepared(pod: WorkerPod): boolean {
     pod.deletionDeadline === undefined &&
     !isFailingToStart(pod)
   );
+}
+
+/** Whether the scheduler does not look at the pod yet: a claim of devices that it names is not there. */
+export function isHeldBack({ phase, node, unscheduled, deletionDeadline }: WorkerPod): boolean {
+  const isUnseen = node === undefined && unscheduled === undefined;
+  return phase === "Pending" && isUnseen && deletionDeadline === undefined;
 }
 
 export function podStartTime({ startedAt, createdAt }: WorkerPod): number {

@@ -138,3 +138,17 @@ test("decide() gives a job no more time than the operator does", () => {
   assert.ok(create?.type === "createWorkerJob");
   assert.equal(create.manifest.spec?.template.spec?.activeDeadlineSeconds, 600);
 });
+
+test("decide() asks for a sync of a worker Job a minute after its pod was evicted, not before", () => {
+  const lostAt = start + 3600 * second;
+  const at = new Date(lostAt).toISOString();
+  const reason = "EvictionByEvictionAPI";
+  const attempts = { count: 1, lost: 1, pod: "pod-0", at, reason, message: "" };
+  const evicted = makeJob({ metadata: resource.metadata, status: { attempts } });
+  const syncsAt = (now: number) =>
+    decide(makeObservedState({ resource: evicted, workerJobs: [child], now })).actions.filter(
+      ({ type }) => type === "requestSync",
+    ).length;
+  assert.equal(syncsAt(lostAt + 59 * second), 0);
+  assert.equal(syncsAt(lostAt + 60 * second), 1);
+});

@@ -4,7 +4,7 @@ import { decide } from "../../../../operator/controllers/compression-job/decide/
 import type { ObservedState } from "../../../../operator/controllers/compression-job/observe/observed-state.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
-import { makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
+import { makeChild, makeJob, makeObservedState, makePod, makeWarning, start } from "../make-job.ts";
 
 const metadata = { finalizers: [recordFinalizer], generation: 3 };
 const minute = 60_000;
@@ -123,13 +123,22 @@ test("decide() does not count a pod that ended with its suspended Job as an atte
 });
 
 test("decide() observes a spec that changes after the end of a job", () => {
+  const ended = {
+    type: "Finished",
+    status: "True",
+    reason: "Completed",
+    message: "",
+    lastTransitionTime: new Date(start).toISOString(),
+    observedGeneration: 2,
+  } as const;
   const resource = makeJob({
     metadata: { generation: 3 },
     spec: { ttlSecondsAfterFinished: 3600 },
-    status: { status: "Completed", observedGeneration: 2 },
+    status: { status: "Completed", observedGeneration: 2, conditions: [ended] },
   });
+  const patch = { observedGeneration: 3, conditions: [{ ...ended, observedGeneration: 3 }] };
   assert.deepEqual(decide(makeObservedState({ resource })).actions, [
-    { type: "writeStatus", patch: { observedGeneration: 3 } },
+    { type: "writeStatus", patch },
   ]);
 });
 
@@ -198,4 +207,20 @@ test("decide() emits an event for a failure that the service reports", () => {
     [],
     [{ type: "recordEvent", warning: true, reason: "ModelNotFound", message: error.message }],
   ]);
+});
+
+test("decide() says why the scheduler does not look at a pod", () => {
+  const resource = makeJob({ metadata });
+  const child = makeChild(resource);
+  const pods = [makePod(child, { phase: "Pending", node: undefined })];
+  const stepWarning = makeWarning('PodResourceClaim gpu: template "one-gpu" not found');
+  const status = decidedStatus({ resource, workerJobs: [child], pods, stepWarning });
+  assert.deepEqual(
+    [status.statusReason, status.statusMessage],
+    [
+      "unschedulable",
+      'No node can take the worker: PodResourceClaim gpu: template "one-gpu" not found',
+    ],
+  );
+  assert.ok(conditionTexts(status).includes("Scheduled=False Unschedulable"));
 });

@@ -36,6 +36,14 @@ test("a warning about a pod counts when its preparation takes long", () => {
   assert.equal(describeWarning(30, warning), "MountVolume.SetUp failed");
 });
 
+test("a warning about a pod counts when the scheduler does not look at it for long", () => {
+  const pod = makePod(job, { phase: "Pending", node: undefined });
+  const claim = { message: 'template "one-gpu" not found', at: start + 10 * second };
+  const warning = findStepWarning(job, [pod], () => [claim]);
+  assert.equal(describeWarning(29, warning), "");
+  assert.equal(describeWarning(60, warning), claim.message);
+});
+
 test("a Job whose pod runs has no warning", () => {
   assert.equal(
     findStepWarning(job, [makePod(job, { phase: "Running" })], () => [refusal]),
