@@ -59558,6 +59558,13 @@ const statusReasonTable = {
         setBy: "operator",
         action: "Read the message and `kubectl describe pod`: a volume or a Secret is missing.",
     },
+    worker_silent: {
+        status: "Pending",
+        message: "The worker's pod runs, and the service has not heard of it: the pod's log says why",
+        setBy: "operator",
+        action: "Nothing, where the service is away: the worker waits for it. Otherwise `kubectl logs` says " +
+            "why the worker cannot reach it: a network policy, a name, a certificate.",
+    },
     sharding: {
         status: "Sharding",
         message: "The worker fetches the model and shards its weights",
