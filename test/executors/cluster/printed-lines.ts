@@ -1,8 +1,9 @@
 import { workerEvent } from "../../../src/contract/jobs/worker.ts";
 
-/** The lines that a worker printed as events. */
+/** The lines that a worker printed as events, without what it says beside them of the service. */
 export function printedLines(output: readonly string[]): string[] {
   return output.flatMap((line) => {
+    if (line.startsWith("The service could not be reached")) return [];
     const event = workerEvent.parse(JSON.parse(line));
     return event.type === "log" ? event.text : [];
   });
