@@ -133,10 +133,14 @@ interface VisibleFiles {
 function containIn(data: string, { visible, kept, secrets }: VisibleFiles): Contain {
   return ({ command, args, directory, inputs, devices }) => {
     const script = ["/bin/sh", "-c", containmentScript, "sh"];
-    const files = [visible, devices, kept, inputs, secrets];
+    const writable = devices.length > 0 ? "/proc" : directory;
+    const files = [[...visible, ...devices], kept, inputs, secrets];
     const lists = files.flatMap((list) => [String(list.length), ...list]);
-    const contained = [...namespaces, "--", ...script, data, directory, ...lists, command, ...args];
-    return { command: "unshare", args: contained };
+    const places = [data, directory, writable, ...lists];
+    return {
+      command: "unshare",
+      args: [...namespaces, "--", ...script, ...places, command, ...args],
+    };
   };
 }
 
@@ -155,10 +159,10 @@ async function probe(contain: Contain, workDirectory: string): Promise<void> {
 
 /**
  * Runs a command in new namespaces that `unshare` has made. Arguments: the folder to hide, the
- * folder that the command may write, and five times a number of paths and these: what is visible of
- * the system, devices, what stays visible in the hidden folder, files of the command's folder that
- * it only reads, and files with secrets. Then the command. Links to what is read would lead into the
- * hidden folder: the files take their places.
+ * folder that the command may write, that or `/proc`, and four times a number of paths and these:
+ * what is visible of the system, what stays visible in the hidden folder, files of the command's
+ * folder that it only reads, and files with secrets. Then the command. Links to what is read would
+ * lead into the hidden folder: the files take their places.
  *
  * A new root has what is visible and nothing else: sockets in the file system could be connected
  * from every network namespace. Of the devices those are there that every program may use, and the
@@ -172,8 +176,8 @@ async function probe(contain: Contain, workDirectory: string): Promise<void> {
  */
 const containmentScript = `
 set -eu
-data=$1 job=$2
-shift 2
+data=$1 job=$2 writable=$3
+shift 3
 new=$job/.root
 show() {
   if [ "$1" != / ] && [ -e "$new$1" ]; then return; fi
@@ -190,26 +194,18 @@ show() {
 }
 mkdir -p "$new"
 mount -t tmpfs -o mode=755,size=1m none "$new"
-count=$1
-shift
-while [ "$count" -gt 0 ]; do
-  show "$1"
-  shift
-  count=$((count - 1))
-done
-mkdir -p "$new/dev" "$new/proc" "$new$data"
+mkdir -p "$new/dev" "$new/proc"
 mount --rbind /proc "$new/proc"
 mount -t tmpfs -o mode=755,size=64k none "$new/dev"
 for name in null zero full random urandom; do show "/dev/$name"; done
 count=$1
-writable=$job
-if [ "$count" -gt 0 ]; then writable=/proc; fi
 shift
 while [ "$count" -gt 0 ]; do
   show "$1"
   shift
   count=$((count - 1))
 done
+mkdir -p "$new$data"
 ln -s /proc/self/fd "$new/dev/fd"
 mkdir "$new/dev/old"
 mount -t tmpfs -o mode=755,size=1m none "$new$data"
