@@ -66,6 +66,8 @@ export class GraphRewrite {
   readonly roundedActivations = new Map<string, string>();
   /** Names of the scale and the zero point that a value is rounded by, by its name. */
   readonly activationParameters = new Map<string, readonly string[]>();
+  /** Names of the zero points of activations, by type and number. */
+  readonly zeroPoints = new Map<string, string>();
   readonly activationRanges: PlanRevision["ranges"];
   readonly inputMeans: PlanRevision["inputMeans"];
   /** Of the model before it is changed. */

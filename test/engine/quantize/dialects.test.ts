@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { clone, create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type DialectName, dialectNames } from "../../../src/contract/jobs/recipe.ts";
 import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import type { CandidateRunner } from "../../../src/engine/candidate.ts";
@@ -87,6 +87,16 @@ function initializerNamed({ initializer }: GraphProto, name: string): TensorProt
   return found;
 }
 
+/** Gives a value, and what has its scale, a zero point of its own: values share them. */
+function ownZeroPoint(graph: GraphProto, value: string): TensorProto {
+  const pairs = graph.node.filter(({ input }) => input[1] === `${value}_scale`);
+  const own = clone(TensorProtoSchema, initializerNamed(graph, pairs[0]?.input[2] ?? ""));
+  own.name = `${value}_zero_point`;
+  graph.initializer.push(own);
+  for (const node of pairs) node.input[2] = own.name;
+  return own;
+}
+
 /** The node that rounds a value. */
 function roundingOf({ node: nodes }: GraphProto, value: string | undefined): NodeProto {
   const found = nodes.find(
@@ -136,7 +146,7 @@ const plants: Readonly<Record<DialectName, readonly Plant[]>> = {
     {
       what: "an activation that the codes go beyond",
       plant: (graph) => {
-        initializerNamed(graph, "b_zero_point").rawData = Uint8Array.of(3);
+        ownZeroPoint(graph, "b").rawData = Uint8Array.of(3);
       },
       nodes: ["a"],
       reason: /^gives codes beyond the limits of "b"$/v,
@@ -155,7 +165,7 @@ const plants: Readonly<Record<DialectName, readonly Plant[]>> = {
     {
       what: "activations in int8",
       plant: (graph) => {
-        initializerNamed(graph, "x_zero_point").dataType = DataType.INT8;
+        ownZeroPoint(graph, "x").dataType = DataType.INT8;
       },
       nodes: ["a"],
       reason: /^takes "x_rounded" in int8, and ONNX Runtime Web activations in uint8$/v,
@@ -165,7 +175,7 @@ const plants: Readonly<Record<DialectName, readonly Plant[]>> = {
     {
       what: "a zero point",
       plant: (graph) => {
-        initializerNamed(graph, "x_zero_point").rawData = Uint8Array.of(3);
+        ownZeroPoint(graph, "x").rawData = Uint8Array.of(3);
       },
       nodes: ["a"],
       reason: /^takes "x_rounded" with zero points, and TensorRT has none$/v,

@@ -149,20 +149,35 @@ function addParameters({ rewrite, codes }: Rounding, value: string): readonly st
   const known = rewrite.activationParameters.get(value);
   if (known !== undefined) return known;
   const { scale, zeroPoint } = quantizeRange(rewrite.activationRanges.get(value), codes);
-  const { graph } = rewrite.model.proto;
-  if (graph === undefined) throw new TypeError("A model without a graph was planned");
-  const constants = [
-    { part: "scale", dataType: DataType.FLOAT, content: Float32Array.of(scale) },
-    { part: "zero_point", dataType: codeTypes[codes], content: Uint8Array.of(zeroPoint) },
-  ];
-  const names = constants.map(({ part, dataType, content }) => {
-    const name = rewrite.names.allocate(`${value}_${part}`);
-    const rawData = new Uint8Array(content.buffer);
-    rewrite.addConstantTensor(graph, create(TensorProtoSchema, { name, dataType, rawData }));
-    return name;
-  });
+  const name = addConstant(rewrite, `${value}_scale`, DataType.FLOAT, Float32Array.of(scale));
+  const names = [name, addZeroPoint(rewrite, codes, zeroPoint)];
   rewrite.activationParameters.set(value, names);
   return names;
+}
+
+/** The zero point of codes, which all values with the same one share. */
+function addZeroPoint(rewrite: GraphRewrite, codes: ActivationCodes, zeroPoint: number): string {
+  const key = `${codes} ${zeroPoint}`;
+  const known = rewrite.zeroPoints.get(key);
+  if (known !== undefined) return known;
+  const name = `zero_point_${zeroPoint}`;
+  const added = addConstant(rewrite, name, codeTypes[codes], Uint8Array.of(zeroPoint));
+  rewrite.zeroPoints.set(key, added);
+  return added;
+}
+
+function addConstant(
+  rewrite: GraphRewrite,
+  wanted: string,
+  dataType: DataType,
+  content: Float32Array | Uint8Array,
+): string {
+  const { graph } = rewrite.model.proto;
+  if (graph === undefined) throw new TypeError("A model without a graph was planned");
+  const name = rewrite.names.allocate(wanted);
+  const rawData = Uint8Array.from(new Uint8Array(content.buffer));
+  rewrite.addConstantTensor(graph, create(TensorProtoSchema, { name, dataType, rawData }));
+  return name;
 }
 
 const codeTypes = { uint8: DataType.UINT8, int8: DataType.INT8 } as const;
