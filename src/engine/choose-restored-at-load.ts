@@ -133,7 +133,7 @@ async function findFaster(all: CandidateRatio, work: CandidateWork): Promise<Fas
   for (const region of timed) {
     const interval = await timeRegions([region], share, work);
     if (interval === undefined) continue;
-    log(`${region.description} alone: ${formatInterval(interval, work)}`);
+    log(`Only ${region.description}: ${formatInterval(interval, work)}`);
     ratios.set(region, interval);
   }
   const faster = [...ratios].filter(([, { high }]) => high < 1);

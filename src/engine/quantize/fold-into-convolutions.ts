@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { operatorName } from "./channel-axis.ts";
-import { GraphIndex, type GraphValue } from "./graph-index.ts";
+import { findOnlyUse, GraphIndex, type GraphValue } from "./graph-index.ts";
 import { matchesAny } from "./weight-patterns.ts";
 import { at } from "../onnx/at.ts";
 import { UniqueNames } from "../onnx/names.ts";
@@ -236,16 +236,14 @@ function floatConstant(name: string, dims: number[], numbers: Iterable<number>):
 /** The node that computes a value, where only one node takes that. */
 function findPrevious({ index, graph }: Folding, name: string): NodeProto | undefined {
   const value = index.find({ body: graph, outer: undefined }, name);
-  const isOnly = value?.uses.length === 1 && value.isOutput === false;
-  return isOnly && value.scope.body === graph ? value.producer : undefined;
+  const isOnly = findOnlyUse(value, graph) !== undefined && value?.scope.body === graph;
+  return isOnly ? value.producer : undefined;
 }
 
 /** The only node that takes a node's result. */
 function findNext({ index, graph }: Folding, node: NodeProto): NodeProto | undefined {
   const value = index.find({ body: graph, outer: undefined }, node.output[0] ?? "");
-  const [use, ...others] = value?.uses ?? [];
-  if (use === undefined || others.length > 0 || value?.isOutput !== false) return undefined;
-  return use.scope.body === graph ? use.node : undefined;
+  return findOnlyUse(value, graph)?.node;
 }
 
 function findConstant({ index, graph, inputs }: Folding, name = ""): GraphValue | undefined {

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { operatorName } from "./channel-axis.ts";
-import { GraphIndex, type GraphValue } from "./graph-index.ts";
+import { findOnlyUse, GraphIndex, type GraphValue } from "./graph-index.ts";
 import { importContribOperators } from "./graph-rewrite.ts";
 import { UniqueNames } from "../onnx/names.ts";
 import { findAttribute, floatAttribute } from "../onnx/node-attributes.ts";
@@ -187,10 +187,7 @@ class Lookup {
 
   /** The node of this graph that takes a value, where nothing else does. */
   findOnlyUser(name: string | undefined): NodeProto | undefined {
-    const value = this.find(name);
-    const [use, ...others] = value?.uses ?? [];
-    if (use === undefined || others.length > 0 || value?.isOutput === true) return undefined;
-    return use.scope.body === this.#graph ? use.node : undefined;
+    return findOnlyUse(this.find(name), this.#graph)?.node;
   }
 
   /** The only element of a float32 constant, of no axes or one. */
@@ -207,7 +204,7 @@ class Lookup {
 class Replacement {
   readonly #created = new Map<NodeProto, readonly NodeProto[]>();
 
-  /** @param nodes of which the last one's place is taken */
+  /** @param nodes what is replaced, at the place of the last one */
   add(nodes: readonly NodeProto[], created: readonly NodeProto[]): void {
     for (const [index, node] of nodes.entries()) {
       this.#created.set(node, index === nodes.length - 1 ? created : []);

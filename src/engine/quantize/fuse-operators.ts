@@ -12,6 +12,9 @@ import { sortNodes } from "../onnx/sort-nodes.ts";
 /** From this opset on operators broadcast as they do today. */
 const leastOpset = 7;
 
+/** One of these is in all that is fused where nothing is quantized in advance. */
+const fusedOperators: ReadonlySet<string> = new Set(["Conv", "Clip"]);
+
 interface FuseOptions {
   /** Whether operators are quantized in advance. */
   readonly isStatic: boolean;
@@ -32,6 +35,8 @@ export function fuseOperators(
 ): number {
   const { graph, opsetImport } = model.proto;
   if (graph === undefined || (standardOpset(opsetImport) ?? 1) < leastOpset) return 0;
+  // Plans of large models are made many times, and language models have nothing to fuse.
+  if (!isStatic && !graph.node.some((node) => fusedOperators.has(operatorName(node)))) return 0;
   const count = countOperators(graph);
   sortNodes(graph);
   const { values: before } = new GraphIndex(model.proto);

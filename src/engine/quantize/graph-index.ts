@@ -23,6 +23,16 @@ export interface ValueUse {
   readonly scope: Scope;
 }
 
+/** The only place that takes a value, where it is in a body and the value is no output. */
+export function findOnlyUse(
+  value: GraphValue | undefined,
+  body: Scope["body"],
+): ValueUse | undefined {
+  const [use, ...others] = value?.uses ?? [];
+  if (use === undefined || others.length > 0 || value?.isOutput !== false) return undefined;
+  return use.scope.body === body ? use : undefined;
+}
+
 /** A value of a graph: an input, an initializer or an output of a node. */
 export interface GraphValue {
   readonly name: string;

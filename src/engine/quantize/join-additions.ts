@@ -9,7 +9,7 @@ import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { readTensor } from "../onnx/read-tensor.ts";
 import { elementCount } from "../onnx/tensor-shape.ts";
 import { operatorName } from "./channel-axis.ts";
-import { GraphIndex, type GraphValue, type Scope } from "./graph-index.ts";
+import { findOnlyUse, GraphIndex, type GraphValue, type Scope } from "./graph-index.ts";
 
 /**
  * Makes a Gemm of a MatMul of two matrices and the Add of a constant vector, as ONNX Runtime does when
@@ -46,11 +46,11 @@ interface Lookup {
 /** The Add that a MatMul of two matrices becomes a Gemm with, and what it adds. */
 export function findJoint(lookup: Lookup, product: NodeProto, data: string) {
   if (operatorName(product) !== "MatMul" || !isMatrix(lookup, data)) return undefined;
-  const value = find(lookup, product.output[0]);
-  const [use, ...others] = value?.uses ?? [];
-  if (use === undefined || others.length > 0 || value?.isOutput !== false) return undefined;
-  const isHere = use.scope.body === lookup.scope.body && operatorName(use.node) === "Add";
-  return isHere ? { addition: use.node, other: use.node.input[1 - use.input] ?? "" } : undefined;
+  const use = findOnlyUse(find(lookup, product.output[0]), lookup.scope.body);
+  if (use === undefined) return undefined;
+  return operatorName(use.node) === "Add"
+    ? { addition: use.node, other: use.node.input[1 - use.input] ?? "" }
+    : undefined;
 }
 
 /** Whether a value is known to have two dimensions. */

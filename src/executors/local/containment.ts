@@ -169,7 +169,7 @@ async function probe(contain: Contain, workDirectory: string): Promise<void> {
  * command's: others, such as disks, are open to root. All mounts but the command's folder become
  * read-only; with devices, what processes may say of themselves does not, since CUDA's driver names
  * its threads in `/proc/self/task/TID/comm` and fails where it cannot. The number of processes is
- * limited by a setting that is the whole machine's before Linux 6.14 and is left alone there:
+ * limited by a setting that is the whole machine's before Linux 6.14 and is not changed there:
  * processes of root are not counted then. At last every capability is given up, so that nothing of
  * this can be undone. Where the machine runs out of memory, the kernel ends the command first. The
  * list of mounts has spaces in paths as octal numbers.
