@@ -84,7 +84,7 @@ const trust = z
     "Whose identity tokens are exchanged for access tokens, by issuers and policies (docs/trust-policy.md); nobody's without.",
   );
 
-/** By a pattern: `host:8443` is a URI too, and a JSON schema says of no scheme that it must be this. */
+/** By a pattern: `host:8443` is a URI too, and a JSON schema cannot ask for a scheme. */
 const publicUrl = z
   .union([z.literal(""), z.url({ protocol: /^https?$/ }).regex(/^https?:\/\/[^\s/?#]\S*$/)])
   .default("");

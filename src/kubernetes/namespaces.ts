@@ -25,7 +25,7 @@ export async function isOfDeletedNamespace(
   return (await findNamespacePhase(client)) !== "active";
 }
 
-/** The pages of a list; none more where the client's namespace, and with it its Roles, is deleted. */
+/** The pages of a list; none more where the client's namespace is deleted, with its Roles. */
 export async function* listUnlessDeleted<T extends KubernetesObject>(
   client: KubernetesClient,
   type: ResourceType<T>,

@@ -56,7 +56,7 @@ export function withCondition(
   ];
 }
 
-/** The same for another generation of the spec: `kubectl wait` takes no condition of an earlier one. */
+/** The same for another generation of the spec: `kubectl wait` ignores those of an earlier one. */
 export function ofGeneration(
   conditions: readonly Condition[] | undefined = [],
   observedGeneration: number | undefined,

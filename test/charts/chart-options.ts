@@ -16,7 +16,7 @@ export const trustPolicy = {
   issuers: [{ issuer, audience: "https://mos.example" }],
   policies: [pushesToMain],
 };
-/** Values with a trust policy, whose fields of the policy are those of `pushesToMain` but for these. */
+/** Values with a trust policy: its fields are those of `pushesToMain` but for these. */
 export function trusting(
   policy: Readonly<Record<string, unknown>>,
   issuers: readonly unknown[] = trustPolicy.issuers,

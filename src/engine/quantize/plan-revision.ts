@@ -8,7 +8,7 @@ export interface ActivationRange {
 export interface PlanRevision {
   /** Weights that stay as they are, and why: no format fits them, or it costs too much. */
   readonly rejected: ReadonlyMap<number, string>;
-  /** Weights that are restored at load, and why: quantized they are not faster, or lose too much. */
+  /** Weights that are restored at load, and why: integers are not faster, or lose too much. */
   readonly folded: ReadonlyMap<number, string>;
   /** Weights that are stored in half precision and restored at load, and why. */
   readonly halved: ReadonlyMap<number, string>;

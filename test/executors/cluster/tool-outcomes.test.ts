@@ -244,7 +244,7 @@ const resourceList = z.object({
   ),
 });
 
-/** Of those that say how a resource of the present generation is, as `kubectl wait --for=condition=…` does. */
+/** Of those for the present generation, as `kubectl wait --for=condition=…` does. */
 function trueConditions(list: string, name: string): string[] {
   const { items } = resourceList.parse(JSON.parse(list));
   const found = items.find(({ metadata }) => metadata.name === name);

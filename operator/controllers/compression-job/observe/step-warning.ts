@@ -16,7 +16,7 @@ export interface StepWarning {
   readonly until: number;
 }
 
-/** The cluster's warning about a worker Job without pods, or a pod that takes long to be prepared. */
+/** The cluster's warning about a worker Job without pods, or about a pod that starts slowly. */
 export function findStepWarning(
   workerJob: WorkerJob,
   pods: readonly WorkerPod[],

@@ -102,7 +102,7 @@ export function isBeingPrepared(pod: WorkerPod): boolean {
   );
 }
 
-/** Whether the scheduler does not look at the pod yet: a claim of devices that it names is not there. */
+/** Whether the scheduler does not look at the pod yet: a claim of devices it names is missing. */
 export function isHeldBack({ phase, node, unscheduled, deletionDeadline }: WorkerPod): boolean {
   const isUnseen = node === undefined && unscheduled === undefined;
   return phase === "Pending" && isUnseen && deletionDeadline === undefined;
