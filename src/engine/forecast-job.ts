@@ -1,14 +1,17 @@
 import type { Recipe } from "../contract/jobs/recipe.ts";
+import { includesDotProducts } from "../contract/jobs/target.ts";
 import type { JobCosts } from "../contract/jobs/telemetry.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 import { limitSessionBytes } from "./accuracy/model-run.ts";
 import { readsLines } from "./evaluate/input-content.ts";
+import { readInstructionSets } from "./evaluate/describe-device.ts";
 import { inputShape, type SizeChoice } from "./evaluate/input-sizes.ts";
 import { readPeakMemoryBytes } from "./evaluate/read-peak-memory-bytes.ts";
 import { maxCopiedBytes } from "./compress-model.ts";
 import type { ValueInfoProto } from "./onnx/onnx_pb.js";
 import type { CompressionPlan } from "./plan-compression.ts";
 import { forecastTaskMemory } from "./quantize/tasks/run-tasks.ts";
+import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 
 const mebibyte = 1024 ** 2;
@@ -32,10 +35,11 @@ const measured = {
   /** Of a dimension of an output that the model leaves open. */
   openSize: 64,
   /** Most memory of a session for each byte of weights in float32, while it loads them. */
-  originalFactor: 1.35,
+  originalFactor: 1.45,
   restoredFactor: 2.4,
-  /** The same for each byte of weights that operators take as they are stored. */
+  /** The same for each byte of weights that operators take as they are stored, and after that. */
   packedFactor: 2.2,
+  packedLoadedFactor: 1.6,
 };
 
 /** Of the largest of the samples that are generated, where a model leaves its sizes open. */
@@ -56,7 +60,8 @@ interface ForecastOptions {
 
 /**
  * What a job takes at most, as its plan says. Its worker, which has read the plan, is measured: what
- * Node takes differs between machines. The rest are sizes of what is planned, and a few constants.
+ * Node takes differs between machines. The rest are sizes of what is planned, and a few constants;
+ * of formats that timing will choose, the larger, except where the processor leaves no doubt.
  * Models that do not fit the memory at hand are run in stages that do.
  */
 export async function forecastJob(
@@ -67,7 +72,8 @@ export async function forecastJob(
   const tasksBytes = forecastTaskMemory(plan.tasks, options.isRemote);
   const tokenizerBytes = options.isCheckpoint ? measured.tokenizerBytes : 0;
   const sessionLimit = limitSessionBytes(await readAvailableMemoryBytes());
-  const sessionsBytes = Math.min(forecastSessions(plan, options), sessionLimit);
+  const hasDotProducts = includesDotProducts(await readInstructionSets());
+  const sessionsBytes = Math.min(forecastSessions(plan, options, hasDotProducts), sessionLimit);
   const addedBytes = Math.max(
     measured.besideTasksBytes + tasksBytes,
     measured.workerBytes + (isRun(options.recipe) ? sessionsBytes : 0),
@@ -90,7 +96,11 @@ function hasCandidates({ recipe, isCheckpoint }: ForecastOptions): boolean {
 }
 
 /** Memory of samples, and of both models in one process where they are timed. */
-function forecastSessions({ model, weights }: CompressionPlan, options: ForecastOptions): number {
+function forecastSessions(
+  { model, weights }: CompressionPlan,
+  options: ForecastOptions,
+  hasDotProducts: boolean,
+): number {
   const { graph } = model.proto;
   const { runtimeBytes, valueBytes, sampleFactor, outputCopies, originalFactor } = measured;
   const constants = new Set(graph?.initializer.map(({ name }) => name));
@@ -101,7 +111,10 @@ function forecastSessions({ model, weights }: CompressionPlan, options: Forecast
   );
   const outputBytes = 4 * sum(graph?.output ?? [], countOutput);
   const original = sumNeeds(weights, (plan) => needOf(floatBytes(plan), originalFactor));
-  const result = sumNeeds(weights, (plan) => resultNeed(plan, hasCandidates(options)));
+  // Such a result is faster than its original on any processor that has dot products of integers.
+  const isFaster = hasDotProducts && weights.every(isOfIntegers);
+  const areRestored = hasCandidates(options) && !isFaster;
+  const result = sumNeeds(weights, (plan) => resultNeed(plan, areRestored));
   // Rounds open either first: one is loaded then while the other one loads.
   const models = isTimed(options.recipe)
     ? Math.max(original.loaded + result.loading, original.loading + result.loaded)
@@ -142,8 +155,8 @@ interface SessionNeed {
   readonly loaded: number;
 }
 
-function needOf(bytes: number, loadingFactor: number): SessionNeed {
-  return { loading: bytes * loadingFactor, loaded: bytes };
+function needOf(bytes: number, loadingFactor: number, loadedFactor = 1): SessionNeed {
+  return { loading: bytes * loadingFactor, loaded: bytes * loadedFactor };
 }
 
 function sumNeeds(
@@ -157,17 +170,26 @@ function sumNeeds(
   };
 }
 
-/** Of a weight whose format is chosen by its time, what it needs if it is restored: the most. */
-function resultNeed(plan: WeightPlan, hasTimes: boolean): SessionNeed {
+/** Whether all that multiplies by a weight takes it as integers, or none of it was quantized. */
+function isOfIntegers({ format }: WeightPlan): boolean {
+  if (format === undefined || format.storage.kind === "half") return true;
+  const integers: readonly WeightOperation[] = ["integer-product", "gather-rows"];
+  return format.operations.every((operation) => integers.includes(operation));
+}
+
+/** @param areRestored whether weights whose format is chosen by its time are restored: the most */
+function resultNeed(plan: WeightPlan, areRestored: boolean): SessionNeed {
   const { format } = plan;
-  const { originalFactor, restoredFactor, packedFactor } = measured;
+  const { originalFactor, restoredFactor, packedFactor, packedLoadedFactor } = measured;
   if (format === undefined || format.storage.kind === "half") {
     return needOf(floatBytes(plan), originalFactor);
   }
   const isRestored =
-    (hasTimes && isChosenByTime(plan)) ||
+    (areRestored && isChosenByTime(plan)) ||
     format.operations.some((operation) => operation === "restore");
-  return isRestored ? needOf(floatBytes(plan), restoredFactor) : needOf(format.bytes, packedFactor);
+  return isRestored
+    ? needOf(floatBytes(plan), restoredFactor)
+    : needOf(format.bytes, packedFactor, packedLoadedFactor);
 }
 
 /** Everything is there at once in the end, and candidates before that. */

@@ -102,7 +102,12 @@ const dotProductSets: readonly string[] = ["avx512_vnni", "avx_vnni", "amx_int8"
 
 /** Whether a target's processors are known to have no dot products of 8-bit integers. */
 export function lacksDotProducts({ instructionSets: declared }: Target): boolean {
-  return declared !== undefined && !declared.some((name) => dotProductSets.includes(name));
+  return declared !== undefined && !includesDotProducts(declared);
+}
+
+/** Whether processors with these instruction sets have dot products of 8-bit integers. */
+export function includesDotProducts(instructionSets: readonly string[]): boolean {
+  return instructionSets.some((name) => dotProductSets.includes(name));
 }
 
 /**

@@ -28,7 +28,7 @@ export async function describeDevice(
 }
 
 /** Of the processors, which run what a GPU does not; empty where they are not known. */
-async function readInstructionSets(): Promise<string[]> {
+export async function readInstructionSets(): Promise<string[]> {
   if (process.platform !== "linux") return [];
   return parseInstructionSets(await readFile("/proc/cpuinfo", "utf8"));
 }
