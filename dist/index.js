@@ -57964,7 +57964,10 @@ async function submitIdempotently(client, body) {
 }
 async function listPassedJobs(client, labels) {
     const jobs = await listJobs(client, { labels, status: ["Completed"] });
-    return jobs.filter(({ gates }) => gates.every(({ passed }) => passed));
+    return jobs.filter((job) => job.gates.every(({ passed }) => passed) && hasFiles(job));
+}
+function hasFiles({ artifacts }) {
+    return artifacts.length > 0 && artifacts.every(({ missing }) => missing !== true);
 }
 function findFormerJob(jobs, model, target) {
     const { name, source, sha256 } = model;
