@@ -9,6 +9,13 @@ export function formatProblem({ path, message }: InputProblem): string {
   return field === "" ? message : `${field} ${message}`;
 }
 
+/** What is wrong with the spec of a resource, on one line. */
+export function formatSpecProblems(problems: readonly InputProblem[]): string {
+  return problems
+    .map(({ path, message }) => formatProblem({ path: ["spec", ...path], message }))
+    .join("; ");
+}
+
 /** A line for each problem. */
 export function formatProblems(problems: readonly InputProblem[]): string {
   return problems.map(formatProblem).join("\n");

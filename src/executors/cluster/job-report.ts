@@ -107,7 +107,7 @@ function summarizeTelemetry(telemetry: Telemetry): JobReport["telemetry"] {
   };
 }
 
-function limitMessage(message: string): string {
+export function limitMessage(message: string): string {
   return truncate(message, textLimits.statusMessage);
 }
 
@@ -127,7 +127,8 @@ export async function writeReport(
   const now = performance.now();
   const last = reportedAt.get(uid) ?? now;
   reportedAt.set(uid, last);
-  const isEnd = report.transitions?.some(({ status }) => isTerminal(status)) ?? false;
+  const hasEnded = report.transitions?.some(({ status }) => isTerminal(status)) ?? false;
+  const isEnd = hasEnded || report.recorded === true;
   const waitMs = last + reportIntervalMs - now;
   if (waitMs > 0 && !isEnd) return { requeueAfterMs: waitMs };
   const options = { subresource: "status", resourceVersion } as const;

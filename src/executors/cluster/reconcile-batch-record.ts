@@ -1,7 +1,9 @@
 import { batchResource, createOrGet, readUnlessGone } from "./custom-resources.ts";
 import {
   batchFromResource,
+  describeRefusedSpec,
   findFirstOfProject,
+  isRefusedBatch,
   jobFromResource,
   lacksUpload,
   restoreUploads,
@@ -12,7 +14,6 @@ import { jobStateCodes } from "../../contract/custom-resources/batch-resource.ts
 import { batchJobId } from "../../contract/id.ts";
 import type { Batch } from "../../contract/jobs/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
-import { describeBatchExcess } from "../../contract/jobs/jobs-size.ts";
 import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
@@ -168,7 +169,7 @@ function hasEnded({ status }: BatchObject): boolean {
 
 /**
  * Creates the record of a batch that was not created over REST, with all of its jobs; none of a batch
- * that the operator refuses.
+ * that is refused.
  */
 async function createBatchRecord(
   context: SyncContext,
@@ -177,7 +178,7 @@ async function createBatchRecord(
   const first = await findFirstOfProject(context, context.batches.cache.byIndex(byId, id));
   if (first === undefined) return undefined;
   const { resource, project } = first;
-  if (describeBatchExcess(resource.spec) !== undefined) return undefined;
+  if (isRefusedBatch(resource)) return undefined;
   const batch = batchFromResource(resource, context.targets);
   const createdAt = resource.metadata.creationTimestamp;
   const namespace = requireNamespace(resource);
@@ -199,6 +200,7 @@ function isBegunChild(
   child: Stored<CompressionJobObject>,
   job: NewJob,
 ): boolean {
+  if (describeRefusedSpec(child) !== undefined) return false;
   const begun = jobFromResource(child, targets);
   const uploads = new Set(listNamedUploads([begun]));
   return begun.hasBegun === true && listNamedUploads([job]).every((hash) => uploads.has(hash));

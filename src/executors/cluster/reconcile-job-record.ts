@@ -5,7 +5,6 @@ import {
   resourceLabels,
 } from "../../contract/custom-resources/resource-labels.ts";
 import type { Job } from "../../contract/jobs/job.ts";
-import { describeBatchExcess } from "../../contract/jobs/jobs-size.ts";
 import { isTerminal, leadsTo } from "../../contract/jobs/status.ts";
 import {
   type BatchObject,
@@ -18,10 +17,12 @@ import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob, ObservedEvent } from "../../records/jobs/cluster-records.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import {
+  describeRefusedSpec,
   findFirstOfProject,
-  hasProject,
+  isRefusedBatch,
   jobFromResource,
   lacksUpload,
+  mayBeRecorded,
   restoreUploads,
 } from "./records-from-resources.ts";
 import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
@@ -45,7 +46,7 @@ export async function reconcileJobRecord(
   const record =
     (await context.records.cluster.findJob(id)) ?? (await createJobRecord(context, claimants, id));
   await refuseResources(context, { resources: claimants, record }, run);
-  if (record === undefined) return hasProject(context, claimants) ? requeueSoon : undefined;
+  if (record === undefined) return mayBeRecorded(context, claimants) ? requeueSoon : undefined;
   const resource = findInNamespace(context.jobs, id, record.resource.namespace);
   if (resource === undefined) return reconcileJobWithoutResource(context, record, run);
   // Also of a resource that was restored or applied again: it is the same job.
@@ -101,7 +102,7 @@ async function reportJob(
 
 /**
  * Creates the record of a resource that was not created over REST. Undefined where its batch has to
- * be recorded first, or no resource is in a namespace with a project.
+ * be recorded first, no resource is in a namespace with a project, or its spec is refused.
  */
 async function createJobRecord(
   context: SyncContext,
@@ -114,6 +115,7 @@ async function createJobRecord(
   const batchId = resource.metadata.labels?.[resourceLabels.batchId];
   // The record of a batch has those of all its jobs: another resource only has its label.
   if (batchId !== undefined && (await isBatchAwaited(context, resource, batchId))) return undefined;
+  if (describeRefusedSpec(resource) !== undefined) return undefined;
   const job = jobFromResource(resource, context.targets);
   const createdAt = resource.metadata.creationTimestamp;
   await restoreUploads(context, { project, createdAt, jobs: lacksUpload(resource) ? [] : [job] });
@@ -129,7 +131,7 @@ async function isBatchAwaited(
 ): Promise<boolean> {
   const known = findInNamespace(context.batches, batchId, requireNamespace(resource));
   const batch = known ?? (await findOwningBatch(context, resource));
-  if (batch === undefined || describeBatchExcess(batch.spec) !== undefined) return false;
+  if (batch === undefined || isRefusedBatch(batch)) return false;
   return (await context.records.batches.findStatus(batchId)) === undefined;
 }
 

@@ -1,13 +1,17 @@
 import { resourceStatus } from "./job-report.ts";
 import type { SyncContext } from "./sync-context.ts";
-import type { BatchSpec } from "../../contract/custom-resources/batch-resource.ts";
+import { batchSpec, type BatchSpec } from "../../contract/custom-resources/batch-resource.ts";
+import { compressionJobSpec } from "../../contract/custom-resources/compression-job.ts";
 import { type ErrorCode, ServiceError } from "../../contract/errors.ts";
+import { formatSpecProblems } from "../../contract/format-problem.ts";
 import { batchChildName, decodeIdTime } from "../../contract/id.ts";
 import { batchName } from "../../contract/jobs/batch.ts";
+import { describeBatchExcess } from "../../contract/jobs/jobs-size.ts";
 import type { RequestedRecipe } from "../../contract/jobs/recipe.ts";
 import { effectiveRecipe, findTarget, resolveRecipe } from "../../contract/jobs/resolve-recipe.ts";
 import type { JobStatus } from "../../contract/jobs/status.ts";
 import type { Target } from "../../contract/jobs/target.ts";
+import { parseInput } from "../../contract/parse-input.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import type { KubernetesObject, Stored } from "../../kubernetes/resources.ts";
 import type { NewBatch } from "../../records/jobs/insert-batch.ts";
@@ -16,6 +20,21 @@ import type { BatchObject, CompressionJobObject } from "../../resources/custom-r
 import { resolveBatchId, resolveJobId } from "../../resources/job-identity.ts";
 import { defaultProject } from "../../contract/project.ts";
 import { namespaceProject } from "../../resources/served-namespaces.ts";
+
+/**
+ * What the contract refuses of a spec that the API server took: a record of it could not be read.
+ */
+export function describeRefusedSpec({ spec }: CompressionJobObject): string | undefined {
+  const { problems } = parseInput(compressionJobSpec, spec);
+  return problems && formatSpecProblems(problems);
+}
+
+/** Whether a batch has no record, for the same reason, or since the operator refuses it. */
+export function isRefusedBatch({ spec }: BatchObject): boolean {
+  return (
+    describeBatchExcess(spec) !== undefined || parseInput(batchSpec, spec).problems !== undefined
+  );
+}
 
 /** The record of a job that was created as a resource. */
 export function jobFromResource(
@@ -173,13 +192,15 @@ export async function findFirstOfProject<T extends KubernetesObject>(
   return first;
 }
 
-export function hasProject<T extends KubernetesObject>(
+/** Whether one of the resources without a record may have one later. */
+export function mayBeRecorded(
   { namespaces }: SyncContext,
-  resources: readonly Stored<T>[],
+  resources: readonly Stored<CompressionJobObject>[],
 ): boolean {
-  return resources.some(
-    (resource) => namespaceProject(namespaces, requireNamespace(resource)) !== undefined,
-  );
+  return resources.some((resource) => {
+    const project = namespaceProject(namespaces, requireNamespace(resource));
+    return project !== undefined && describeRefusedSpec(resource) === undefined;
+  });
 }
 
 function createdAt({ metadata }: Stored<KubernetesObject>): number {

@@ -6,7 +6,8 @@ import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
 import type { CompressionJobObject } from "../../resources/custom-resources.ts";
 import { namespaceProject } from "../../resources/served-namespaces.ts";
-import { resourceStatus, writeReport } from "./job-report.ts";
+import { limitMessage, resourceStatus, writeReport } from "./job-report.ts";
+import { describeRefusedSpec } from "./records-from-resources.ts";
 import type { SyncContext } from "./sync-context.ts";
 
 type Resource = Stored<CompressionJobObject>;
@@ -19,7 +20,7 @@ export async function refuseResources(
 ): Promise<void> {
   for (const resource of resources) {
     const message = refusal(context, resource, record);
-    if (message !== undefined) await refuse(context, resource, message, run);
+    if (message !== undefined) await refuse(context, resource, limitMessage(message), run);
   }
 }
 
@@ -32,7 +33,8 @@ function refusal(
   if (namespaceProject(namespaces, namespace) === undefined) {
     return `Namespace "${namespace}" has no project: create the resource in another namespace`;
   }
-  if (record === undefined || record.resource.namespace === namespace) return undefined;
+  if (record === undefined) return describeRefusedSpec(resource);
+  if (record.resource.namespace === namespace) return undefined;
   return `The id "${record.job.id}" is that of another job: create the resource without its label`;
 }
 

@@ -7,7 +7,7 @@ import { resolveBatchId, resolveJobId } from "../../../src/resources/job-identit
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";
 import { until } from "../../support/until.ts";
-import { type ClusterService, startClusterService } from "./cluster-service.ts";
+import { type ClusterService, startClusterService, untilRecorded } from "./cluster-service.ts";
 import { logged, playPod } from "./played-pod.ts";
 
 const options = { skip: clusterMissing };
@@ -40,6 +40,30 @@ test("a resource that is deleted after its job failed leaves the failure", optio
   const { error: recorded } = await untilJob(service, id, "Failed");
   assert.deepEqual(recorded, error);
 });
+
+test(
+  "a resource that the contract refuses is failed, and leaves its project's list",
+  options,
+  async (t) => {
+    const { api, client } = await startClusterService(t, await createTestNamespace());
+    const spec = { kind: "compress", target: "cpu", dryRun: false, suspend: false } as const;
+    const refused = [
+      { model, name: "no\0name" },
+      { model: { source: "hf://acme/net@main/a\rb" } },
+      { model, recipe: { exclude: Array<string>(100).fill("\0") } },
+    ];
+    for (const [i, fields] of refused.entries()) {
+      const metadata = { name: `refused-${i}` };
+      await api.create(compressionJobs, { metadata, spec: { ...spec, cancel: false, ...fields } });
+    }
+    for (const i of refused.keys()) {
+      const { reason, message } = await untilRecorded(api, `refused-${i}`);
+      assert.equal(reason, "resource_invalid");
+      assert.match(message ?? "", /^spec\.(name|model\.source|recipe\.exclude\[0\]) .*must /);
+    }
+    assert.deepEqual((await client.call("listJobs", {})).jobs, []);
+  },
+);
 
 test("a Batch that fails fast for want of an upload is cancelled", options, async (t) => {
   const service = await startClusterService(t, await createTestNamespace());

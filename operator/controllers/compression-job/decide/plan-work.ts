@@ -12,7 +12,7 @@ import {
 } from "../../../../src/contract/custom-resources/compression-job.ts";
 import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
 import { type JobError, ServiceError } from "../../../../src/contract/errors.ts";
-import { formatProblem } from "../../../../src/contract/format-problem.ts";
+import { formatSpecProblems } from "../../../../src/contract/format-problem.ts";
 import {
   effectiveRecipe,
   findTarget,
@@ -44,10 +44,7 @@ export function planWork(
 ): PlanResult {
   const { data, problems } = parseInput(compressionJobSpec, spec);
   if (problems !== undefined) {
-    const texts = problems.map(({ path, message }) =>
-      formatProblem({ path: ["spec", ...path], message }),
-    );
-    return { error: { code: "resource_invalid", message: texts.join("; ") } };
+    return { error: { code: "resource_invalid", message: formatSpecProblems(problems) } };
   }
   try {
     return { plan: planSteps(data, targets) };
