@@ -60410,7 +60410,7 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 /* harmony export */   aC: () => (/* binding */ target),
 /* harmony export */   je: () => (/* binding */ targetName)
 /* harmony export */ });
-/* unused harmony exports lacksDotProducts, builtinTargets */
+/* unused harmony exports lacksDotProducts, includesDotProducts, builtinTargets */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3045);
 /* harmony import */ var _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7762);
 /* harmony import */ var _latency_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3994);
@@ -60472,7 +60472,10 @@ const target = zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
     .meta({ id: "Target" });
 const dotProductSets = (/* unused pure expression or super */ null && (["avx512_vnni", "avx_vnni", "amx_int8", "asimddp"]));
 function lacksDotProducts({ instructionSets: declared }) {
-    return declared !== undefined && !declared.some((name) => dotProductSets.includes(name));
+    return declared !== undefined && !includesDotProducts(declared);
+}
+function includesDotProducts(instructionSets) {
+    return instructionSets.some((name) => dotProductSets.includes(name));
 }
 const sensitiveWeights = [
     "*lm_head*",

@@ -320,6 +320,10 @@ async function checkLongTexts(page: Page, dashboard: Dashboard, id: string): Pro
     sessions: 2,
     original: { ...telemetry.latency.original, p50Ms: 1234.5 },
     result: { ...telemetry.latency.result, p50Ms: 1345.6 },
+    shapes: [
+      { inputs: "341 tokens", originalP50Ms: 1234.5, resultP50Ms: 1345.6, ratio: 1.09 },
+      { inputs: "1 token after 340", originalP50Ms: 80.6, resultP50Ms: 37.4, ratio: 0.49 },
+    ],
   };
   const progress = { fraction: 0.6, message };
   const stageSeconds = { fetch: 86000, shard: 86000, optimize: 86000, evaluate: 86000, publish: 9 };
@@ -342,6 +346,7 @@ async function checkLongTexts(page: Page, dashboard: Dashboard, id: string): Pro
     await page.evaluate(tellChange, id);
     await (await answer).finished();
     await status;
+    if (json.telemetry.latency) await page.getByText("×0.49 for 1 token after 340").waitFor();
     assert.equal((await log.boundingBox())?.y, place, `the log of a ${json.status} job moved`);
   }
   // The last one failed before it measured anything.

@@ -1,5 +1,5 @@
 import type { ModelSignature, TensorSignature } from "./session-protocol.ts";
-import type { Sample, TensorData } from "./tensor-data.ts";
+import { elementTypes, type Sample, type TensorData } from "./tensor-data.ts";
 import type { TokenWindow } from "./token-windows.ts";
 
 /** Output of the scores of each token of the vocabulary. */
@@ -37,7 +37,8 @@ function isTokens({ name, type, shape }: TensorSignature): boolean {
 }
 
 /** Keys or values of past tokens, `[batch, heads, past tokens, head size]`. */
-function isCache({ type, shape: [, heads, , size, ...others] }: TensorSignature): boolean {
+function isCache({ type, shape }: Pick<TensorSignature, "type" | "shape">): boolean {
+  const [, heads, , size, ...others] = shape;
   const isSized = typeof heads === "number" && typeof size === "number" && others.length === 0;
   return isSized && (type === "float32" || type === "float16");
 }
@@ -59,5 +60,36 @@ export function createTokenSample({ inputs }: LanguageInputs, window: TokenWindo
     const bytes = new Uint8Array(elements.buffer);
     const elementType = type === "int64" ? "int64" : "int32";
     return { name, type: elementType, shape: [1, window.length], bytes };
+  });
+}
+
+/** How many tokens a text has in a sample, after how many; undefined for samples of other models. */
+export function describeTokens(sample: Sample): string | undefined {
+  const ids = sample.find(({ name }) => name === "input_ids");
+  const cache = sample.find(isCache);
+  if (ids === undefined || cache === undefined || ids.shape[0] !== 1) return undefined;
+  const [tokens, past] = [ids.shape[1], cache.shape[2]];
+  const count = `${tokens} ${tokens === 1 ? "token" : "tokens"}`;
+  return past === 0 ? count : `${count} after ${past}`;
+}
+
+/**
+ * The last token of a window after caches of the others, as a decoder generates text. The caches are
+ * zeros: their values do not change the time of a run.
+ * @param prompt a sample of createTokenSample
+ */
+export function createTokenStep(prompt: Sample): Sample {
+  const tokens = prompt.find(({ name }) => name === "input_ids");
+  const past = Number(tokens?.shape[1]) - 1;
+  return prompt.map((tensor): TensorData => {
+    const { name, type, shape, bytes } = tensor;
+    const [batch = 1, heads = 1, , size = 1] = shape;
+    const elementBytes = elementTypes[type].bytes;
+    if (shape.length === 4) {
+      const zeros = new Uint8Array(batch * heads * past * size * elementBytes);
+      return { name, type, shape: [batch, heads, past, size], bytes: zeros };
+    }
+    if (name === "attention_mask") return tensor;
+    return { name, type, shape: [batch, 1], bytes: bytes.slice(-elementBytes) };
   });
 }
