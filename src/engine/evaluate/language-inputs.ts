@@ -73,23 +73,32 @@ export function describeTokens(sample: Sample): string | undefined {
   return past === 0 ? count : `${count} after ${past}`;
 }
 
+/** Most bytes of the caches of a step: those of long windows in models with many heads are larger. */
+const maxCacheBytes = 256 * 1024 ** 2;
+
 /**
- * The last token of a window after caches of the others, as a decoder generates text. The caches are
- * zeros: their values do not change the time of a run.
+ * A token of a window after caches of those before it, as a decoder generates text: the last one, or
+ * the last whose caches are not too large. They are zeros: values do not change the time of a run.
  * @param prompt a sample of createTokenSample
  */
 export function createTokenStep(prompt: Sample): Sample {
-  const tokens = prompt.find(({ name }) => name === "input_ids");
-  const past = Number(tokens?.shape[1]) - 1;
+  const tokens = prompt.find(({ name }) => name === "input_ids")?.shape[1] ?? 1;
+  const tokenBytes = prompt.filter(isCache).reduce((sum, cache) => sum + cacheBytes(cache, 1), 0);
+  const past = Math.min(tokens - 1, Math.floor(maxCacheBytes / tokenBytes));
   return prompt.map((tensor): TensorData => {
     const { name, type, shape, bytes } = tensor;
-    const [batch = 1, heads = 1, , size = 1] = shape;
-    const elementBytes = elementTypes[type].bytes;
-    if (shape.length === 4) {
-      const zeros = new Uint8Array(batch * heads * past * size * elementBytes);
-      return { name, type, shape: [batch, heads, past, size], bytes: zeros };
+    if (isCache(tensor)) {
+      const zeros = new Uint8Array(cacheBytes(tensor, past));
+      return { name, type, shape: shape.with(2, past), bytes: zeros };
     }
-    if (name === "attention_mask") return tensor;
-    return { name, type, shape: [batch, 1], bytes: bytes.slice(-elementBytes) };
+    const first = name === "attention_mask" ? 0 : past;
+    const elementBytes = elementTypes[type].bytes;
+    const taken = bytes.slice(first * elementBytes, (past + 1) * elementBytes);
+    return { name, type, shape: [1, past + 1 - first], bytes: taken };
   });
+}
+
+function cacheBytes({ type, shape }: TensorData, tokens: number): number {
+  const [batch = 1, heads = 1, , size = 1] = shape;
+  return batch * heads * tokens * size * elementTypes[type].bytes;
 }
