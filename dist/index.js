@@ -55244,7 +55244,10 @@ function resolveSource(entry) {
     const { problems } = (0,parse_input/* parseInput */.C)(model/* modelReference */.Dy, { source, name });
     if (problems)
         throw createEntryError(entry, problems.map(format_problem/* formatProblem */.V).join("; "));
-    return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
+    const url = URL.parse(source);
+    if (url === null)
+        throw createEntryError(entry, "source is not a URL");
+    return { name: name ?? defaultModelName(url.pathname), source, sha256, place };
 }
 async function resolveFiles(entry, search) {
     const { name, sha256, place } = entry;
@@ -57961,7 +57964,10 @@ async function submitIdempotently(client, body) {
 }
 async function listPassedJobs(client, labels) {
     const jobs = await listJobs(client, { labels, status: ["Completed"] });
-    return jobs.filter(({ gates }) => gates.every(({ passed }) => passed));
+    return jobs.filter((job) => job.gates.every(({ passed }) => passed) && hasFiles(job));
+}
+function hasFiles({ artifacts }) {
+    return artifacts.length > 0 && artifacts.every(({ missing }) => missing !== true);
 }
 function findFormerJob(jobs, model, target) {
     const { name, source, sha256 } = model;
