@@ -12,7 +12,6 @@ import { isSmoothed } from "./quantize/formats/smoothed-input.ts";
 import type { QdqFindings } from "./quantize/formats/find-unfused.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
-import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
 import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
 import type { SearchSummary } from "../contract/jobs/search.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
@@ -48,8 +47,6 @@ export interface CompressionReport {
   /** Positions of the weights that are stored in half precision, as losses decided. */
   readonly halved: readonly number[];
   readonly weights: readonly WeightReport[];
-  /** The original's, whose nodes name weights by their positions. */
-  readonly graph: ModelGraphPart;
   /** What weights have where none has the form that the recipe asks for first, and why. */
   readonly choice: string | undefined;
   readonly warnings: readonly CompressionWarning[];
@@ -97,7 +94,6 @@ export function buildCompressionReport(
       const { index } = weight.weight;
       return { ...reportWeight(weight, sums.get(index)), ...found?.sensitivities.get(index) };
     }),
-    graph: plan.graph,
     choice: describeFallback(plan),
     warnings: [
       ...listCompressionWarnings(plan),

@@ -1,14 +1,12 @@
 import { ServiceError } from "../contract/errors.ts";
-import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import type { JobKind } from "../contract/jobs/status.ts";
 import type { Target } from "../contract/jobs/target.ts";
-import { describeGraph } from "./describe-graph.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import { layoutModel, type ModelLayout } from "./onnx/layout-model.ts";
 import { standardOpset } from "./onnx/node-attributes.ts";
-import type { GraphProto, ModelProto } from "./onnx/onnx_pb.js";
+import type { ModelProto } from "./onnx/onnx_pb.js";
 import { minimumIrVersion, raiseOpset } from "./opset/raise-opset.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openOriginal } from "./language/open-original.ts";
@@ -57,8 +55,6 @@ export interface CompressionPlan {
   readonly fixedInputs: readonly string[];
   /** Patterns of the recipe that match no weight. */
   readonly unmatchedPatterns: readonly string[];
-  /** Of the original, after functions are inlined. */
-  readonly graph: ModelGraphPart;
   readonly tasks: readonly WeightTask[];
   /** How the recipe's runtime takes what is rounded by ranges; undefined before they are known. */
   readonly qdq: QdqFindings | undefined;
@@ -84,7 +80,6 @@ export async function planCompression(
   const model = await openOriginal(modelPath, maxModelBytes);
   const fusedOperators = normalizeGraph(model, recipe);
   const weights = findWeights(model);
-  const graph = describeGraph(requireGraph(model.proto), weights);
   const choose = (of: readonly Weight[]) =>
     chooseFormats({ model, weights: of, recipe, target }, revision);
   const chosen = choose(weights);
@@ -111,7 +106,6 @@ export async function planCompression(
     weights: plan.weights,
     fixedInputs,
     unmatchedPatterns: listUnmatchedPatterns(recipe, weights),
-    graph,
     tasks: rewrite.tasks,
     qdq,
     shards,
@@ -119,11 +113,6 @@ export async function planCompression(
     originalBytes: model.bytes,
     resultBytes,
   };
-}
-
-function requireGraph({ graph }: ModelProto): GraphProto {
-  if (graph === undefined) throw new TypeError("A model without a graph was opened");
-  return graph;
 }
 
 function maxShardBytes({ kind, recipe }: PlanOptions): number {
