@@ -148,13 +148,19 @@ function warnOfCalibration(summary: Telemetry["calibration"]): CompressionWarnin
       "a normalization gives, and no rounded weight has a bias beside it";
     return [{ code: "calibration_unused", message }];
   }
+  const { fittedWeights: count } = summary;
+  if (count === 0) {
+    const message = "The calibration had no use: nothing of the result is fitted to its samples";
+    return [{ code: "calibration_unused", message }];
+  }
+  const fitted = `The rounding, ranges or biases of ${count === 1 ? "1 weight" : `${count} weights`}`;
   const warnings: CompressionWarning[] = [];
   if (summary.data === "generated") {
-    const message = `The rounding of ${summary.fittedWeights} weights fits generated samples`;
+    const message = `${fitted} fit generated samples`;
     warnings.push({ code: "calibrated_on_generated", message });
   }
   if (summary.samples === 1) {
-    const message = `The rounding of ${summary.fittedWeights} weights fits a single sample`;
+    const message = `${fitted} fit a single sample`;
     warnings.push({ code: "calibrated_on_one_sample", message });
   }
   return warnings;
@@ -231,8 +237,10 @@ function warnOfPatterns({ unmatchedPatterns }: CompressionPlan): CompressionWarn
 function warnOfUnfused({ qdq }: CompressionPlan): CompressionWarning[] {
   const [first] = qdq?.unfused ?? [];
   if (qdq === undefined || first === undefined) return [];
+  const { length: count } = qdq.unfused;
+  const node = `${first.operator} ${quoteName(first.node)}`;
   const message =
     `${qdq.runtime} would run QuantizeLinear and DequantizeLinear by themselves at ` +
-    `${qdq.unfused.length} nodes, such as ${first.operator} ${quoteName(first.node)}: it ${first.reason}`;
+    `${count === 1 ? node : `${count} nodes, such as ${node}`}: it ${first.reason}`;
   return [{ code: "qdq_unfused", message: truncate(message, textLimits.telemetryWarning) }];
 }

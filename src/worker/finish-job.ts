@@ -266,7 +266,9 @@ export function summarizeResult(
   ];
   if (calibration) {
     const { fittedWeights, samples, data } = calibration;
-    lines.push(`Calibration: ${fittedWeights} weights fitted to ${samples} ${data} samples`);
+    const fitted = fittedWeights === 1 ? "1 weight" : `${fittedWeights} weights`;
+    const source = samples === 1 ? `1 ${data} sample` : `${samples} ${data} samples`;
+    lines.push(`Calibration: ${fitted} fitted to ${source}`);
   }
   if (qdq) lines.push(`Integers: ${qdq.operators} operators in ${qdq.runtime}`);
   if (accuracy) lines.push(accuracyLine(accuracy));
