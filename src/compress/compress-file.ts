@@ -12,7 +12,7 @@ import {
 } from "../contract/jobs/resolve-recipe.ts";
 import { builtinTargets } from "../contract/jobs/target.ts";
 import { parseInput } from "../contract/parse-input.ts";
-import { createCandidateRunner } from "../engine/candidate-runner.ts";
+import { createCandidateRunner, runsCandidates } from "../engine/candidate-runner.ts";
 import { compressModel } from "../engine/compress-model.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
@@ -200,8 +200,7 @@ async function compress(
   output: Output,
 ): Promise<CompressionReport> {
   const { evaluation } = recipe;
-  const isRun = evaluation.level === "outputs" && evaluation.latencyBudgetSeconds > 0;
-  const isTimed = isRun && !isCheckpoint(modelPath);
+  const isRun = runsCandidates(recipe) && !isCheckpoint(modelPath);
   const runner = () =>
     createCandidateRunner({
       ...output,
@@ -221,7 +220,7 @@ async function compress(
     outputDirectory,
     dataPath,
     calibrationPath: recipe.calibration?.data === undefined ? undefined : dataPath,
-    candidates: isTimed ? runner() : undefined,
+    candidates: isRun ? runner() : undefined,
   });
   if (report.choice !== undefined) output.log(report.choice);
   for (const { message } of report.warnings) output.log(`Warning: ${message}`);

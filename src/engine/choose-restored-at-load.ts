@@ -60,7 +60,7 @@ export async function chooseRestoredAtLoad(
   const regions = findRegions(written.plan.weights);
   if (regions.length === 0) return nothing;
   const { candidates, isForOtherRuntime } = options;
-  if (candidates === undefined) {
+  if (candidates === undefined || (!isForOtherRuntime && candidates.budgetSeconds === 0)) {
     return isForOtherRuntime ? nothing : { ...nothing, folded: foldUntimed(regions, options) };
   }
   const work = { ...options, candidates, written, regions };

@@ -73,6 +73,30 @@ test("samples serve both the calibration of the recipe and the evaluation", asyn
   assert.ok(!codes.includes("samples_left_out"), "the calibration used the others");
 });
 
+test("ranges are those of the highest SQNR also where no latency is measured", async () => {
+  const layered = join(folder, "layered-static.onnx");
+  await writeLayeredModel(layered);
+  const recipe = join(folder, "static.json");
+  const calibration = { generated: true, samples: 2 };
+  const evaluation = { samples: 2, latencyBudgetSeconds: 0 };
+  await writeFile(recipe, JSON.stringify({ scheme: "int8-static", calibration, evaluation }));
+  const lines: string[] = [];
+  const out = join(folder, "static");
+  await compressFile([layered, "--recipe", recipe, "--out", out], {
+    ...quiet,
+    log: (line) => lines.push(line),
+  });
+  const pattern = /^With ranges of activations by (\w+): SQNR (\S+) dB$/;
+  const measured = lines.flatMap((line) => {
+    const [, method, sqnrDb] = pattern.exec(line) ?? [];
+    return method === undefined ? [] : [{ method, sqnrDb: Number(sqnrDb) }];
+  });
+  assert.equal(measured.length, 4);
+  const { calibration: found } = JSON.parse(await readFile(join(out, "report.json"), "utf8"));
+  const best = Math.max(...measured.map(({ sqnrDb }) => sqnrDb));
+  assert.equal(measured.find(({ method }) => method === found.method)?.sqnrDb, best);
+});
+
 test("the smallest result for a goal comes with the recipe that makes it again", async () => {
   const layered = join(folder, "layered.onnx");
   await writeLayeredModel(layered);
