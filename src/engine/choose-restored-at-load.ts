@@ -65,7 +65,7 @@ export async function chooseRestoredAtLoad(
   }
   const work = { ...options, candidates, written, regions };
   if (isForOtherRuntime) return restoreInaccurate(regions, { ...work, reference: undefined });
-  if (written.plan.fusedOperators === 0) return keepFaster({ ...work, reference: undefined });
+  if (written.plan.fused.operators === 0) return keepFaster({ ...work, reference: undefined });
   return withCandidate([], work, (reference) => keepFaster({ ...work, reference }));
 }
 

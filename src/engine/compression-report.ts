@@ -32,7 +32,7 @@ export interface WeightReport extends WeightSensitivity {
   readonly form: string | null;
   /** Why the weight does not change or does not get the recipe's own scheme. */
   readonly reason: string | null;
-  /** Difference of the weight's new form from the original; null where it does not change. */
+  /** Difference of the weight's new form from the original; null where it is not rounded. */
   readonly error: ErrorMetrics | null;
 }
 
@@ -92,7 +92,8 @@ export function buildCompressionReport(
     shards: plan.shards.count,
     weights: plan.weights.map((weight) => {
       const { index } = weight.weight;
-      return { ...reportWeight(weight, sums.get(index)), ...found?.sensitivities.get(index) };
+      const reported = reportWeight(weight, sums.get(index), plan.fused);
+      return { ...reported, ...found?.sensitivities.get(index) };
     }),
     choice: describeFallback(plan),
     warnings: [
@@ -111,7 +112,9 @@ export function buildCompressionReport(
 function reportWeight(
   { weight, format, reason }: WeightPlan,
   error: ErrorSums | undefined,
+  { weights: fused }: CompressionPlan["fused"],
 ): WeightReport {
+  const own = fused.has(weight.tensor) ? "float32, with operators that became part of it" : null;
   return {
     name: weight.name,
     shape: weight.tensor.dims.map(Number),
@@ -119,7 +122,7 @@ function reportWeight(
     originalBytes: weight.bytes,
     resultBytes: format?.bytes ?? weight.bytes,
     usedBy: [...new Set(weight.consumers.map(({ node }) => node.opType))],
-    form: format?.description ?? null,
+    form: format?.description ?? own,
     reason: reason ?? null,
     error: error === undefined ? null : errorMetrics(error),
   };

@@ -12,7 +12,7 @@ import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openOriginal } from "./language/open-original.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { findWeights, type Weight } from "./quantize/find-weights.ts";
-import { fuseOperators } from "./quantize/fuse-operators.ts";
+import { type Fused, fuseOperators } from "./quantize/fuse-operators.ts";
 import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
 import { chooseFormats } from "./quantize/formats/choose-formats.ts";
@@ -49,7 +49,7 @@ export interface CompressionPlan {
   /** The standard operator set that the model was raised to, unless it had a newer one. */
   readonly opset: number;
   /** Operators of the original that others compute too. */
-  readonly fusedOperators: number;
+  readonly fused: Fused;
   readonly weights: readonly WeightPlan[];
   /** Inputs with default values that are constants in the result, since what changed has them. */
   readonly fixedInputs: readonly string[];
@@ -78,7 +78,7 @@ export async function planCompression(
   const { recipe, target, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
   requireSupportedRecipe(recipe, target);
   const model = await openOriginal(modelPath, maxModelBytes);
-  const fusedOperators = normalizeGraph(model, recipe);
+  const fused = normalizeGraph(model, recipe);
   const weights = findWeights(model);
   const choose = (of: readonly Weight[]) =>
     chooseFormats({ model, weights: of, recipe, target }, revision);
@@ -102,7 +102,7 @@ export async function planCompression(
     scheme: recipe.scheme,
     model,
     opset: chosen.opset,
-    fusedOperators,
+    fused,
     weights: plan.weights,
     fixedInputs,
     unmatchedPatterns: listUnmatchedPatterns(recipe, weights),
@@ -158,9 +158,8 @@ function removeListedConstants(model: ModelProto): void {
 /**
  * Puts weights beside the operators that use them, in the form that choices look for, and fuses
  * operators.
- * @returns how many operators were fused into others
  */
-export function normalizeGraph(model: OnnxModel, recipe: Recipe): number {
+export function normalizeGraph(model: OnnxModel, recipe: Recipe): Fused {
   const { scheme, operators, overrides, exclude } = recipe;
   const { proto } = model;
   inlineFunctions(proto);
