@@ -19,7 +19,7 @@ import {
   type FigureChange,
   judgeRatio,
 } from "../shared/figures.ts";
-import { describeCommit, formatMs } from "../shared/format.ts";
+import { describeCommit, formatMs, formatSaving } from "../shared/format.ts";
 import { lacksBaseline } from "../shared/gate-words.ts";
 import { Prose } from "../shared/prose.tsx";
 import { ToneSign } from "../shared/status.tsx";
@@ -125,7 +125,7 @@ function SizeCard({ size, limit, ...judged }: SizeCardProps) {
       title={predicted ? "Size, predicted" : "Size"}
       big={formatBytes(resultBytes)}
       beside={`${formatPercentage(ratio)} of ${formatBytes(originalBytes)}`}
-      below={`${formatBytes(originalBytes - resultBytes)} smaller than the original`}
+      below={formatSaving(originalBytes - resultBytes)}
       scale={{ from: 0, to: 1, format: formatPercentage, value: ratio, limit, bound: "max" }}
       {...judged}
     />

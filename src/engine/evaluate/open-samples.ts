@@ -16,7 +16,7 @@ import { type GeneratedSamples, planGeneratedSamples } from "./generated-samples
 import type { TokenWindow } from "./token-windows.ts";
 import { findInputContents } from "./input-content.ts";
 
-interface SampleOptions extends TrialOptions {
+export interface SampleOptions extends TrialOptions {
   /** The original's ONNX file, which says what its inputs hold. */
   readonly modelPath: string;
   /** A local `.npz` file; without it, data is generated. */
@@ -25,6 +25,8 @@ interface SampleOptions extends TrialOptions {
     readonly samples: number;
     /** Number of the first generated sample; 0 where it is absent. */
     readonly firstGenerated?: number;
+    /** How many of the file's samples behind these something else uses. */
+    readonly otherSamples?: number | undefined;
   };
 }
 
@@ -49,11 +51,12 @@ async function openCallerSource(
   { evaluation }: SampleOptions,
 ): Promise<ArraySource> {
   const opened = await openCallerSamples(path, inputs);
-  const count = Math.min(evaluation.samples, opened.count);
+  const { samples, otherSamples = 0 } = evaluation;
+  const count = Math.min(samples, opened.count);
   return {
     data: "caller",
     count,
-    unused: opened.count - count,
+    unused: opened.count - count - otherSamples,
     samples: { [Symbol.asyncIterator]: () => takeSamples(opened.samples, count) },
     failureCode: "evaluation_data_invalid",
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),

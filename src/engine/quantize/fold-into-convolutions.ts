@@ -29,6 +29,8 @@ interface FoldOptions {
    * leaves where they are, or those of channels too, which it folds when it loads a model.
    */
   readonly constants: "numbers" | "channels";
+  /** Takes the weights and biases that have other numbers then. */
+  readonly changed: Set<TensorProto>;
 }
 
 /**
@@ -53,9 +55,9 @@ export function foldAfterConvolutions(
 export function foldBeforeConvolutions(
   model: OnnxModel,
   graph: GraphProto,
-  { kept, exclude }: Pick<BeforeFolding, "kept" | "exclude">,
+  { kept, ...options }: Pick<BeforeFolding, "kept" | "exclude" | "changed">,
 ): void {
-  const folding = { ...createFolding(model, graph, { constants: "numbers", exclude }), kept };
+  const folding = { ...createFolding(model, graph, { constants: "numbers", ...options }), kept };
   const added = new Map<NodeProto, NodeProto>();
   for (const conv of listConvolutions(graph)) {
     const addition = foldBefore(conv, folding);
@@ -125,7 +127,7 @@ function foldAfter(conv: NodeProto, folding: Folding): void {
     last = next;
   }
   if (last === conv) return;
-  multiplyChannels(folding.model, kernel.tensor, affine.factors);
+  multiplyChannels(folding, kernel.tensor, affine.factors);
   writeBias(folding, conv, affine.offsets);
   conv.output = last.output;
 }
@@ -148,7 +150,7 @@ function foldBefore(conv: NodeProto, folding: BeforeFolding): NodeProto | undefi
       bias.map((each, channel) => each + offset * at(sums, channel)),
     );
   }
-  multiplyChannels(model, kernel.tensor, new Float64Array(kernel.count).fill(factor));
+  multiplyChannels(folding, kernel.tensor, new Float64Array(kernel.count).fill(factor));
   if (!isAdded) {
     conv.input = [input, ...conv.input.slice(1)];
     return undefined;
@@ -217,9 +219,12 @@ function readBias(folding: Folding, conv: NodeProto, { count }: Kernel): Float64
   return bias === "" ? new Float64Array(count) : readChannels(folding, bias, { count, inner: 0 });
 }
 
-function writeBias({ graph, names }: Folding, conv: NodeProto, numbers: Float64Array): void {
+function writeBias(folding: Folding, conv: NodeProto, numbers: Float64Array): void {
+  const { graph, names, changed } = folding;
   const name = names.allocate(`${conv.input[1]}_bias`);
-  graph.initializer.push(floatConstant(name, [numbers.length], numbers));
+  const bias = floatConstant(name, [numbers.length], numbers);
+  graph.initializer.push(bias);
+  changed.add(bias);
   conv.input = [...conv.input.slice(0, 2), name];
 }
 
@@ -327,8 +332,13 @@ function readChannels(
 }
 
 /** Multiplies a kernel in place, so that it keeps its name. */
-function multiplyChannels(model: OnnxModel, kernel: TensorProto, factors: Float64Array): void {
+function multiplyChannels(
+  { model, changed }: Folding,
+  kernel: TensorProto,
+  factors: Float64Array,
+): void {
   if (factors.every((factor) => factor === 1)) return;
+  changed.add(kernel);
   const numbers = readNumbers(model, kernel);
   const inner = numbers.length / factors.length;
   for (const [channel, factor] of factors.entries()) {

@@ -69,7 +69,10 @@ for (const [which, { model: name, recipe, gain: least }] of Object.entries(cases
         });
         const file = join(outputDirectory, "model.onnx");
         const sqnrDb = await runner.measureSqnrDb(file, { beforeSoftmax: true });
-        return { sqnrDb: sqnrDb ?? NaN, corrects: report.calibration?.correctsBiases };
+        const { correctsBiases: corrects, fittedWeights } = report.calibration ?? {};
+        const isUnused = report.warnings.some(({ code }) => code === "calibration_unused");
+        assert.equal(isUnused, fittedWeights === 0);
+        return { sqnrDb: sqnrDb ?? NaN, corrects };
       };
       const before = await compress("rounded", false);
       const after = await compress("corrected", true);
