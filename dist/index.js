@@ -59953,7 +59953,8 @@ const errorAdvice = {
     recipe_unsupported: correctRecipe,
     calibration_data_invalid: "Correct the samples of `recipe.calibration.data`.",
     evaluation_data_invalid: "Correct the samples of `recipe.evaluation.data`.",
-    evaluation_failed: "Run the model with ONNX Runtime: it fails there too.",
+    evaluation_failed: "Run the model with ONNX Runtime: it fails there too, unless the message says what the worker's " +
+        "machine lacks.",
     accuracy_below_floor: _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k.minCosine.advice,
     out_of_memory: `${installationLimit} to give the target's workers more memory.`,
     out_of_disk: `${installationLimit} to give the target's workers more \`ephemeral-storage\`.`,
@@ -60625,7 +60626,7 @@ const warningTable = {
         "compares figures that were measured at different times.",
     calibration_unused: "The recipe has a calibration, and the result has no weight in blocks that a product takes, " +
         "which rounding could be fitted for, no product in integers of what a normalization gives, " +
-        "which could be smoothed, and no rounded weight with a bias beside it, which could be corrected.",
+        "which could be smoothed, and no rounded weight beside a bias whose correction gives a higher SQNR.",
     calibrated_on_generated: "The rounding was fitted to generated samples: give some of the model's use as " +
         "`recipe.calibration.data`.",
     calibrated_on_one_sample: "The rounding was fitted to a single sample, which says little of others.",

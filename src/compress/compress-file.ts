@@ -1,9 +1,10 @@
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { ServiceError } from "../contract/errors.ts";
 import { type Goals, goalNames, goals } from "../contract/jobs/auto.ts";
-import { type RequestedRecipe, requestedRecipe } from "../contract/jobs/recipe.ts";
+import { type Recipe, type RequestedRecipe, requestedRecipe } from "../contract/jobs/recipe.ts";
 import {
   effectiveRecipe,
   findTarget,
@@ -11,7 +12,7 @@ import {
 } from "../contract/jobs/resolve-recipe.ts";
 import { builtinTargets } from "../contract/jobs/target.ts";
 import { parseInput } from "../contract/parse-input.ts";
-import { createCandidateRunner } from "../engine/candidate-runner.ts";
+import { createCandidateRunner, runsCandidates } from "../engine/candidate-runner.ts";
 import { compressModel } from "../engine/compress-model.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
@@ -20,7 +21,12 @@ import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { writeRunnableOriginal } from "../engine/language/runnable-original.ts";
 import { explainUntimed } from "../engine/quantize/dialects.ts";
 import { errorMessage } from "../log/error-message.ts";
-import { addMeasured, type Evaluation, weightAccuracy } from "../worker/evaluate-result.ts";
+import {
+  addMeasured,
+  type Evaluation,
+  shareSamples,
+  weightAccuracy,
+} from "../worker/evaluate-result.ts";
 import { summarizeResult } from "../worker/finish-job.ts";
 import { writeLanguageFiles } from "../worker/language-result.ts";
 
@@ -51,13 +57,16 @@ export async function compressFile(args: readonly string[], output: Output): Pro
     const work = { modelPath, dataPath, recipe, target, scratch };
     const report = await compress(work, output);
     const evaluation = await evaluate(work, report, output);
-    const { choice, weights, search, foundRecipe, qdq } = report;
-    const content = { recipe, foundRecipe, search, choice, qdq, weights, ...evaluation };
+    const { calibration, choice, weights, search, foundRecipe, qdq } = report;
+    const found = { foundRecipe, search, calibration, choice, qdq, weights };
+    const content = { recipe, ...found, ...evaluation };
     const result = path.join(scratch, "result");
     await writeLanguageFiles(modelPath, result);
     await writeFile(path.join(result, "report.json"), `${JSON.stringify(content, null, 2)}\n`);
     if (foundRecipe !== undefined) {
-      const text = `${JSON.stringify(foundRecipe, null, 2)}\n`;
+      // It is run again with `--data` too.
+      const withoutData = (key: string, value: unknown) => (key === "data" ? undefined : value);
+      const text = `${JSON.stringify(foundRecipe, withoutData, 2)}\n`;
       await writeFile(path.join(result, "recipe.json"), text);
     }
     output.signal.throwIfAborted();
@@ -87,7 +96,7 @@ async function readArguments(args: readonly string[]) {
   if (values.data !== undefined) await checkFile("--data", values.data);
   const target = findTarget(builtinTargets, values.target);
   const requested = addGoals(await readRecipe(values.recipe), readGoals(values.goal ?? []));
-  const recipe = effectiveRecipe(target, requested);
+  const recipe = nameData(effectiveRecipe(target, requested), values.data);
   requireSupportedRecipe(recipe, target);
   return { modelPath, folder: path.resolve(values.out), dataPath: values.data, recipe, target };
 }
@@ -130,6 +139,14 @@ async function readRecipe(file: string | undefined) {
   const [problem] = problems;
   const field = problem?.path.join(".") ?? "";
   throw badArgument(`--recipe "${file}": ${field} ${problem?.message ?? ""}`);
+}
+
+/** The recipe with the file of samples as the data of its calibration, and of its evaluation. */
+function nameData(recipe: Recipe, dataPath: string | undefined): Recipe {
+  const { calibration, evaluation } = recipe;
+  if (dataPath === undefined || calibration === undefined || calibration.generated) return recipe;
+  const data = pathToFileURL(dataPath).href;
+  return { ...recipe, calibration: { ...calibration, data }, evaluation: { ...evaluation, data } };
 }
 
 /** Goals such as `minSqnrDb=30`. */
@@ -183,8 +200,7 @@ async function compress(
   output: Output,
 ): Promise<CompressionReport> {
   const { evaluation } = recipe;
-  const isRun = evaluation.level === "outputs" && evaluation.latencyBudgetSeconds > 0;
-  const isTimed = isRun && !isCheckpoint(modelPath);
+  const isRun = runsCandidates(recipe) && !isCheckpoint(modelPath);
   const runner = () =>
     createCandidateRunner({
       ...output,
@@ -203,7 +219,8 @@ async function compress(
     target,
     outputDirectory,
     dataPath,
-    candidates: isTimed ? runner() : undefined,
+    calibrationPath: recipe.calibration?.data === undefined ? undefined : dataPath,
+    candidates: isRun ? runner() : undefined,
   });
   if (report.choice !== undefined) output.log(report.choice);
   for (const { message } of report.warnings) output.log(`Warning: ${message}`);
@@ -224,10 +241,7 @@ async function evaluate(
     originalPath: await writeRunnableOriginal(modelPath, scratch, output.signal),
     checkpointPath: isCheckpoint(modelPath) ? modelPath : undefined,
     resultPath: path.join(scratch, "result", report.files[0]?.name ?? ""),
-    evaluation: {
-      ...recipe.evaluation,
-      samples: report.search?.evaluationSamples ?? recipe.evaluation.samples,
-    },
+    evaluation: shareSamples(recipe, report),
     timingObstacle: explainUntimed(recipe),
     executionProvider: target.executionProvider,
     dataPath,

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { ServiceError } from "../contract/errors.ts";
-import type { Evaluation } from "../contract/jobs/recipe.ts";
+import type { Evaluation, Recipe } from "../contract/jobs/recipe.ts";
 import { planModelRuns } from "./accuracy/model-run.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 import type {
@@ -56,6 +56,15 @@ const maxCompared = 16;
 const maxComparedBytes = 256 * 1024 ** 2;
 
 /**
+ * Whether candidates are run for a recipe: to be timed, and where it has a calibration also, or only,
+ * to be compared by their accuracy.
+ */
+export function runsCandidates({ calibration, evaluation }: Recipe): boolean {
+  const isCompared = calibration !== undefined || evaluation.latencyBudgetSeconds > 0;
+  return evaluation.level === "outputs" && isCompared;
+}
+
+/**
  * Runs candidates beside the original on this machine. Where they cannot be run or do not fit the
  * memory at hand, the figures are undefined and the job's log says why: the evaluation reports it.
  */
@@ -78,6 +87,7 @@ export function createCandidateRunner(options: RunnerOptions): CandidateRunner {
     budgetSeconds: options.evaluation.latencyBudgetSeconds,
     time: (path, timing) =>
       whereItRuns(async () => {
+        if (options.evaluation.latencyBudgetSeconds === 0) return undefined;
         if (!(await canTime(path, settings))) return undefined;
         const { timed } = await (opening ??= runOriginal(settings));
         return timeCandidate(path, timed, { ...settings, ...timing });

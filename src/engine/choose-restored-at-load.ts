@@ -60,12 +60,12 @@ export async function chooseRestoredAtLoad(
   const regions = findRegions(written.plan.weights);
   if (regions.length === 0) return nothing;
   const { candidates, isForOtherRuntime } = options;
-  if (candidates === undefined) {
+  if (candidates === undefined || (!isForOtherRuntime && candidates.budgetSeconds === 0)) {
     return isForOtherRuntime ? nothing : { ...nothing, folded: foldUntimed(regions, options) };
   }
   const work = { ...options, candidates, written, regions };
   if (isForOtherRuntime) return restoreInaccurate(regions, { ...work, reference: undefined });
-  if (written.plan.fusedOperators === 0) return keepFaster({ ...work, reference: undefined });
+  if (written.plan.fused.operators === 0) return keepFaster({ ...work, reference: undefined });
   return withCandidate([], work, (reference) => keepFaster({ ...work, reference }));
 }
 

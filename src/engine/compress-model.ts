@@ -421,14 +421,16 @@ async function removeOthers(directory: string): Promise<void> {
 
 /** What a plan does to a model, and why weights stay as they are, as lines of a job's log. */
 function describePlan(plan: CompressionPlan): string[] {
-  const { fusedOperators, weights, shards, originalBytes, resultBytes } = plan;
-  const changed = weights.filter(({ format }) => format !== undefined);
-  const change = `${changed.length} of ${weights.length} weights change`;
+  const { fused, weights, shards, originalBytes, resultBytes } = plan;
+  const left = weights.filter(({ weight, format }) => {
+    return format === undefined && !fused.weights.has(weight.tensor);
+  });
+  const change = `${weights.length - left.length} of ${weights.length} weights change`;
   return [
     `Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`,
-    ...(fusedOperators > 0 ? [`${fusedOperators} operators become part of others`] : []),
+    ...(fused.operators > 0 ? [`${fused.operators} operators become part of others`] : []),
     ...(shards.count > 1 ? [`Weights are divided into ${shards.count} shards`] : []),
-    ...countReasons(weights).map(([reason, count]) =>
+    ...countReasons(left).map(([reason, count]) =>
       count === 1
         ? `Unchanged: 1 weight: it ${reason}`
         : `Unchanged: ${count} weights: each ${reason}`,
@@ -439,8 +441,8 @@ function describePlan(plan: CompressionPlan): string[] {
 /** The reasons for which weights do not change, most frequent first. */
 function countReasons(weights: readonly WeightPlan[]): [string, number][] {
   const counts = new Map<string, number>();
-  for (const { format, reason } of weights) {
-    if (format !== undefined || reason === undefined) continue;
+  for (const { reason } of weights) {
+    if (reason === undefined) continue;
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
   return [...counts].sort((a, b) => b[1] - a[1]);

@@ -12,7 +12,6 @@ import { isSmoothed } from "./quantize/formats/smoothed-input.ts";
 import type { QdqFindings } from "./quantize/formats/find-unfused.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
-import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
 import type { RangeMethod, Recipe } from "../contract/jobs/recipe.ts";
 import type { SearchSummary } from "../contract/jobs/search.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
@@ -33,7 +32,7 @@ export interface WeightReport extends WeightSensitivity {
   readonly form: string | null;
   /** Why the weight does not change or does not get the recipe's own scheme. */
   readonly reason: string | null;
-  /** Difference of the weight's new form from the original; null where it does not change. */
+  /** Difference of the weight's new form from the original; null where it is not rounded. */
   readonly error: ErrorMetrics | null;
 }
 
@@ -48,8 +47,6 @@ export interface CompressionReport {
   /** Positions of the weights that are stored in half precision, as losses decided. */
   readonly halved: readonly number[];
   readonly weights: readonly WeightReport[];
-  /** The original's, whose nodes name weights by their positions. */
-  readonly graph: ModelGraphPart;
   /** What weights have where none has the form that the recipe asks for first, and why. */
   readonly choice: string | undefined;
   readonly warnings: readonly CompressionWarning[];
@@ -95,9 +92,9 @@ export function buildCompressionReport(
     shards: plan.shards.count,
     weights: plan.weights.map((weight) => {
       const { index } = weight.weight;
-      return { ...reportWeight(weight, sums.get(index)), ...found?.sensitivities.get(index) };
+      const reported = reportWeight(weight, sums.get(index), plan.fused);
+      return { ...reported, ...found?.sensitivities.get(index) };
     }),
-    graph: plan.graph,
     choice: describeFallback(plan),
     warnings: [
       ...listCompressionWarnings(plan),
@@ -115,7 +112,9 @@ export function buildCompressionReport(
 function reportWeight(
   { weight, format, reason }: WeightPlan,
   error: ErrorSums | undefined,
+  { weights: fused }: CompressionPlan["fused"],
 ): WeightReport {
+  const own = fused.has(weight.tensor) ? "float32, with operators that became part of it" : null;
   return {
     name: weight.name,
     shape: weight.tensor.dims.map(Number),
@@ -123,7 +122,7 @@ function reportWeight(
     originalBytes: weight.bytes,
     resultBytes: format?.bytes ?? weight.bytes,
     usedBy: [...new Set(weight.consumers.map(({ node }) => node.opType))],
-    form: format?.description ?? null,
+    form: format?.description ?? own,
     reason: reason ?? null,
     error: error === undefined ? null : errorMetrics(error),
   };
@@ -152,13 +151,19 @@ function warnOfCalibration(summary: Telemetry["calibration"]): CompressionWarnin
       "a normalization gives, and no rounded weight has a bias beside it";
     return [{ code: "calibration_unused", message }];
   }
+  const { fittedWeights: count } = summary;
+  if (count === 0) {
+    const message = "The calibration had no use: nothing of the result is fitted to its samples";
+    return [{ code: "calibration_unused", message }];
+  }
+  const fitted = `The rounding, ranges or biases of ${count === 1 ? "1 weight" : `${count} weights`}`;
   const warnings: CompressionWarning[] = [];
   if (summary.data === "generated") {
-    const message = `The rounding of ${summary.fittedWeights} weights fits generated samples`;
+    const message = `${fitted} fit generated samples`;
     warnings.push({ code: "calibrated_on_generated", message });
   }
   if (summary.samples === 1) {
-    const message = `The rounding of ${summary.fittedWeights} weights fits a single sample`;
+    const message = `${fitted} fit a single sample`;
     warnings.push({ code: "calibrated_on_one_sample", message });
   }
   return warnings;
@@ -235,8 +240,10 @@ function warnOfPatterns({ unmatchedPatterns }: CompressionPlan): CompressionWarn
 function warnOfUnfused({ qdq }: CompressionPlan): CompressionWarning[] {
   const [first] = qdq?.unfused ?? [];
   if (qdq === undefined || first === undefined) return [];
+  const { length: count } = qdq.unfused;
+  const node = `${first.operator} ${quoteName(first.node)}`;
   const message =
     `${qdq.runtime} would run QuantizeLinear and DequantizeLinear by themselves at ` +
-    `${qdq.unfused.length} nodes, such as ${first.operator} ${quoteName(first.node)}: it ${first.reason}`;
+    `${count === 1 ? node : `${count} nodes, such as ${node}`}: it ${first.reason}`;
   return [{ code: "qdq_unfused", message: truncate(message, textLimits.telemetryWarning) }];
 }

@@ -10,7 +10,7 @@ import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 import { recordOriginal, type Recording } from "./accuracy/record-original.ts";
 import { SpoolMemory } from "./accuracy/tensor-spool.ts";
 import { describeDevice } from "./evaluate/describe-device.ts";
-import { findDistinctSamples } from "./evaluate/open-samples.ts";
+import { findDistinctSamples, type SampleOptions } from "./evaluate/open-samples.ts";
 import type { EvaluationWarning } from "./evaluate/evaluation-warning.ts";
 import type { Sample } from "./evaluate/tensor-data.ts";
 import { timeModels } from "./evaluate/time-models.ts";
@@ -26,7 +26,8 @@ interface EvaluationFigures extends Pick<
 interface EvaluateOptions {
   readonly originalPath: string;
   readonly resultPath: string;
-  readonly evaluation: Pick<Evaluation, "samples" | "latencyBudgetSeconds" | "minCosine">;
+  readonly evaluation: Pick<Evaluation, "samples" | "latencyBudgetSeconds" | "minCosine"> &
+    Pick<SampleOptions["evaluation"], "otherSamples">;
   readonly executionProvider: "cpu" | "cuda";
   /** Why the models are not to be timed, though they could be. */
   readonly timingObstacle?: string | undefined;

@@ -1,20 +1,18 @@
 import { ServiceError } from "../contract/errors.ts";
-import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import type { JobKind } from "../contract/jobs/status.ts";
 import type { Target } from "../contract/jobs/target.ts";
-import { describeGraph } from "./describe-graph.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
 import { layoutModel, type ModelLayout } from "./onnx/layout-model.ts";
 import { standardOpset } from "./onnx/node-attributes.ts";
-import type { GraphProto, ModelProto } from "./onnx/onnx_pb.js";
+import type { ModelProto } from "./onnx/onnx_pb.js";
 import { minimumIrVersion, raiseOpset } from "./opset/raise-opset.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
 import { openOriginal } from "./language/open-original.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { findWeights, type Weight } from "./quantize/find-weights.ts";
-import { fuseOperators } from "./quantize/fuse-operators.ts";
+import { type Fused, fuseOperators } from "./quantize/fuse-operators.ts";
 import { planShards } from "./quantize/plan-shards.ts";
 import type { ShardPlan } from "./quantize/plan-shards.ts";
 import { chooseFormats } from "./quantize/formats/choose-formats.ts";
@@ -51,14 +49,12 @@ export interface CompressionPlan {
   /** The standard operator set that the model was raised to, unless it had a newer one. */
   readonly opset: number;
   /** Operators of the original that others compute too. */
-  readonly fusedOperators: number;
+  readonly fused: Fused;
   readonly weights: readonly WeightPlan[];
   /** Inputs with default values that are constants in the result, since what changed has them. */
   readonly fixedInputs: readonly string[];
   /** Patterns of the recipe that match no weight. */
   readonly unmatchedPatterns: readonly string[];
-  /** Of the original, after functions are inlined. */
-  readonly graph: ModelGraphPart;
   readonly tasks: readonly WeightTask[];
   /** How the recipe's runtime takes what is rounded by ranges; undefined before they are known. */
   readonly qdq: QdqFindings | undefined;
@@ -82,9 +78,8 @@ export async function planCompression(
   const { recipe, target, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
   requireSupportedRecipe(recipe, target);
   const model = await openOriginal(modelPath, maxModelBytes);
-  const fusedOperators = normalizeGraph(model, recipe);
+  const fused = normalizeGraph(model, recipe);
   const weights = findWeights(model);
-  const graph = describeGraph(requireGraph(model.proto), weights);
   const choose = (of: readonly Weight[]) =>
     chooseFormats({ model, weights: of, recipe, target }, revision);
   const chosen = choose(weights);
@@ -107,11 +102,10 @@ export async function planCompression(
     scheme: recipe.scheme,
     model,
     opset: chosen.opset,
-    fusedOperators,
+    fused,
     weights: plan.weights,
     fixedInputs,
     unmatchedPatterns: listUnmatchedPatterns(recipe, weights),
-    graph,
     tasks: rewrite.tasks,
     qdq,
     shards,
@@ -119,11 +113,6 @@ export async function planCompression(
     originalBytes: model.bytes,
     resultBytes,
   };
-}
-
-function requireGraph({ graph }: ModelProto): GraphProto {
-  if (graph === undefined) throw new TypeError("A model without a graph was opened");
-  return graph;
 }
 
 function maxShardBytes({ kind, recipe }: PlanOptions): number {
@@ -169,9 +158,8 @@ function removeListedConstants(model: ModelProto): void {
 /**
  * Puts weights beside the operators that use them, in the form that choices look for, and fuses
  * operators.
- * @returns how many operators were fused into others
  */
-export function normalizeGraph(model: OnnxModel, recipe: Recipe): number {
+export function normalizeGraph(model: OnnxModel, recipe: Recipe): Fused {
   const { scheme, operators, overrides, exclude } = recipe;
   const { proto } = model;
   inlineFunctions(proto);

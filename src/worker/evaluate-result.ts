@@ -4,6 +4,7 @@ import type { JobInputs } from "./fetch-inputs.ts";
 import type { JobContext } from "./job-context.ts";
 import type { Stage } from "./reporter.ts";
 import { ServiceOutage } from "./service-connection.ts";
+import type { Recipe } from "../contract/jobs/recipe.ts";
 import { type Accuracy, maxWarnings, type Telemetry } from "../contract/jobs/telemetry.ts";
 import type { CompressionReport, WeightReport } from "../engine/compression-report.ts";
 import { evaluateModels } from "../engine/evaluate-models.ts";
@@ -40,19 +41,14 @@ export async function evaluateResult(task: EvaluationTask): Promise<void> {
 
 async function evaluateOutputs(task: EvaluationTask): Promise<void> {
   const { assignment, inputs, report, outputDirectory, signal, stage } = task;
-  const { evaluation } = assignment.recipe;
   const { path: modelPath } = inputs.model;
-  const { evaluationSamples = report.search?.evaluationSamples } = report.calibration ?? {};
   const [onnxFile] = report.files;
   if (onnxFile === undefined) throw new TypeError("A compression left no file");
   await evaluateModels({
     originalPath: await writeRunnableOriginal(modelPath, task.directory, signal),
     checkpointPath: isCheckpoint(modelPath) ? modelPath : undefined,
     resultPath: path.join(outputDirectory, onnxFile.name),
-    evaluation: {
-      ...evaluation,
-      samples: evaluationSamples ?? evaluation.samples,
-    },
+    evaluation: shareSamples(assignment.recipe, report),
     latencyLimits: assignment.latencyLimits,
     timingObstacle: explainUntimed(assignment.recipe),
     executionProvider: assignment.target.executionProvider,
@@ -67,6 +63,16 @@ async function evaluateOutputs(task: EvaluationTask): Promise<void> {
       task.onMeasured(measured);
     },
   });
+}
+
+/** The evaluation with the samples that the calibration, or the search, leaves it of a common file. */
+export function shareSamples(
+  { evaluation }: Pick<Recipe, "evaluation">,
+  { calibration, search }: CompressionReport,
+) {
+  const shared = [calibration, search].find((each) => each?.evaluationSamples !== undefined);
+  const { evaluationSamples = evaluation.samples, samples: otherSamples } = shared ?? {};
+  return { ...evaluation, samples: evaluationSamples, otherSamples };
 }
 
 /**

@@ -9,7 +9,7 @@ import { writeArchive, writeLanguageFiles } from "./language-result.ts";
 import { toJobError } from "./to-job-error.ts";
 import type { JobError } from "../contract/errors.ts";
 import type { Artifact } from "../contract/jobs/artifact.ts";
-import { formatRatio } from "../contract/jobs/latency.ts";
+import { formatRatio, type Latency, type LatencyRatio } from "../contract/jobs/latency.ts";
 import type { ModelDiff } from "../contract/jobs/model-diff.ts";
 import {
   type ModelGraph,
@@ -22,6 +22,7 @@ import { truncate } from "../contract/text/truncate.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
+import { describeOriginal } from "../engine/describe-original.ts";
 import { type ComparedResult, compareResult } from "../engine/diff/compare-result.ts";
 import { inferGraphTypes } from "../engine/infer-graph-types.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
@@ -54,7 +55,9 @@ export async function finishJob(
   const differing = dryRun ? undefined : await compareWithOriginal(context, inputs, report);
   const { changes, graph: resultGraph } = differing ?? {};
   const model = { bytes: report.originalBytes, sha256 };
-  const made = { report, model, files, changes, resultGraph };
+  const { maxModelBytes } = assignment.limits;
+  const graph = await describeOriginal(modelPath, report.weights, maxModelBytes);
+  const made = { report, model, files, changes, graph, resultGraph };
   if (!dryRun) {
     try {
       await examineResult(context, inputs, { report, onMeasured });
@@ -64,8 +67,8 @@ export async function finishJob(
     }
   }
   const compared = await compareWithBaseline(context, inputs);
-  const graph = await describeGraph(context, modelPath, report);
-  const documents = listDocuments(context, { ...made, report: { ...report, graph }, evaluation });
+  const typed = await addTypes(context, modelPath, graph);
+  const documents = listDocuments(context, { ...made, graph: typed, evaluation });
   await publishDocuments(context, [...documents, ...listComparisons(compared)]);
   if (!dryRun && isCheckpoint(modelPath)) {
     const names = [...files, ...documents].map(({ name }) => name);
@@ -98,10 +101,10 @@ async function compareWithOriginal(
 }
 
 /** The original's graph, with the types of all its values where the runtime is asked for outputs. */
-async function describeGraph(
+async function addTypes(
   { assignment, directory: scratchDirectory, signal }: JobContext,
   modelPath: string,
-  { graph }: CompressionReport,
+  graph: ModelGraphPart,
 ): Promise<ModelGraphPart> {
   if (assignment.dryRun || assignment.recipe.evaluation.level !== "outputs") return graph;
   return inferGraphTypes(graph, modelPath, { scratchDirectory, threads: 1, signal });
@@ -133,6 +136,8 @@ interface ReportContent {
   readonly files: readonly Artifact[];
   /** How the result differs from the original; undefined where nothing was written. */
   readonly changes: ModelDiff | undefined;
+  /** The original's. */
+  readonly graph: ModelGraphPart;
   readonly resultGraph: ModelGraphPart | undefined;
   readonly evaluation: Evaluation;
   readonly error?: JobError;
@@ -150,7 +155,7 @@ async function publishFailure(context: JobContext, content: ReportContent): Prom
 
 function listDocuments(
   { assignment: { id, kind, recipe, target } }: JobContext,
-  { report, model, files, changes, resultGraph, evaluation, error }: ReportContent,
+  { report, model, files, changes, graph, resultGraph, evaluation, error }: ReportContent,
 ) {
   const { weights, choice, restoredAtLoad, halved } = report;
   const { calibration, search, foundRecipe, qdq } = report;
@@ -159,9 +164,9 @@ function listDocuments(
   const { interface: io } = report;
   const content = { ...work, interface: io, weights, changes, ...evaluation, error };
   const text = `${JSON.stringify(content, null, 2)}\n`;
-  const graph = JSON.stringify(listGraph(report, resultGraph));
+  const graphs = JSON.stringify(listGraphs(weights, graph, resultGraph));
   const documents = [
-    { name: "graph.json", kind: "graph", content: graph },
+    { name: "graph.json", kind: "graph", content: graphs },
     { name: "report.json", kind: "report", content: text },
   ] as const;
   if (foundRecipe === undefined) return documents;
@@ -261,16 +266,28 @@ export function summarizeResult(
   ];
   if (calibration) {
     const { fittedWeights, samples, data } = calibration;
-    lines.push(`Calibration: ${fittedWeights} weights fitted to ${samples} ${data} samples`);
+    const fitted = fittedWeights === 1 ? "1 weight" : `${fittedWeights} weights`;
+    const source = samples === 1 ? `1 ${data} sample` : `${samples} ${data} samples`;
+    lines.push(`Calibration: ${fitted} fitted to ${source}`);
   }
   if (qdq) lines.push(`Integers: ${qdq.operators} operators in ${qdq.runtime}`);
   if (accuracy) lines.push(accuracyLine(accuracy));
   if (accuracy?.language) lines.push(languageLine(accuracy.language));
-  if (latency) {
-    const [original, result] = [latency.original.p50Ms.toFixed(2), latency.result.p50Ms.toFixed(2)];
-    lines.push(`Latency: median ${original} ms to ${result} ms, ratio ${formatRatio(latency)}`);
-  }
+  if (latency) lines.push(...latencyLines(latency));
   return lines;
+}
+
+/** The highest ratio, and that of each input shape where there are several. */
+function latencyLines(latency: Latency): string[] {
+  const { original, result, shapes = [] } = latency;
+  const line = (what: string, before: number, after: number, ratio: LatencyRatio) =>
+    `${what}: median ${before.toFixed(2)} ms to ${after.toFixed(2)} ms, ratio ${formatRatio(ratio)}`;
+  return [
+    line("Latency", original.p50Ms, result.p50Ms, latency),
+    ...shapes.map((shape) =>
+      line(`Latency of ${shape.inputs}`, shape.originalP50Ms, shape.resultP50Ms, shape),
+    ),
+  ];
 }
 
 function accuracyLine({ level, samples, data, sqnrDb, cosine }: Accuracy): string {
@@ -286,8 +303,9 @@ function languageLine(language: NonNullable<Accuracy["language"]>): string {
 }
 
 /** Content of `graph.json`. */
-function listGraph(
-  { graph, weights }: CompressionReport,
+function listGraphs(
+  weights: CompressionReport["weights"],
+  graph: ModelGraphPart,
   result: ModelGraphPart | undefined,
 ): ModelGraph {
   return {

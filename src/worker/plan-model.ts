@@ -8,7 +8,7 @@ import type { Artifact } from "../contract/jobs/artifact.ts";
 import type { Assignment } from "../contract/jobs/worker.ts";
 import { findUploadHash } from "../contract/models/model-source.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
-import { createCandidateRunner } from "../engine/candidate-runner.ts";
+import { createCandidateRunner, runsCandidates } from "../engine/candidate-runner.ts";
 import type { CandidateRunner } from "../engine/candidate.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
@@ -36,7 +36,9 @@ export async function planModel(
     const { count, bytes } = plan.shards;
     const shards = `${count} ${count === 1 ? "shard" : "shards"}`;
     const largest = formatBytes(Math.max(...bytes));
-    log(`${plan.weights.length} weights in ${shards}, the largest of ${largest}`);
+    const { length: weights } = plan.weights;
+    const weighed = `${weights} ${weights === 1 ? "weight" : "weights"}`;
+    log(`${weighed} in ${shards}, the largest of ${largest}`);
     const [resultSize, originalSize] = [plan.resultBytes, plan.originalBytes].map(formatBytes);
     log(`The result will have ${resultSize} of ${originalSize}`);
     return plan;
@@ -68,9 +70,8 @@ export function createJobCandidates(
 ): CandidateRunner | undefined {
   const { recipe, target } = assignment;
   const { evaluation } = recipe;
-  if (evaluation.level !== "outputs" || evaluation.latencyBudgetSeconds === 0) return undefined;
-  // Candidates are timed against the original, which takes four bytes for each parameter to write.
-  if (isCheckpoint(inputs.model.path)) return undefined;
+  // Candidates are run beside the original, which takes four bytes for each parameter to write.
+  if (!runsCandidates(recipe) || isCheckpoint(inputs.model.path)) return undefined;
   return createCandidateRunner({
     originalPath: inputs.model.path,
     evaluation,

@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import { compressFile } from "../../src/compress/compress-file.ts";
 import { english, makeCheckpointFolder } from "../support/checkpoint-folder.ts";
 import { writeLayeredModel } from "../support/layered-model.ts";
+import { writeFloatsNpz } from "../support/npz.ts";
 import { realModel } from "../support/real-models.ts";
 
 let folder = "";
@@ -53,6 +54,47 @@ test("a file for another runtime is run by the kernels here, and not timed", asy
   const message =
     "Warning: Latency was not timed: the result is for TensorRT, and was run by ONNX Runtime's own kernels";
   assert.ok(lines.includes(message));
+});
+
+test("samples serve both the calibration of the recipe and the evaluation", async () => {
+  const layered = join(folder, "layered-calibrated.onnx");
+  await writeLayeredModel(layered);
+  const values = Array.from({ length: 6 * 64 }, (_, index) => Math.cos(index));
+  const data = await writeFloatsNpz(folder, "x", { shape: [6, 1, 64], values });
+  const recipe = join(folder, "calibrated.json");
+  const evaluation = { samples: 2, latencyBudgetSeconds: 0, minCosine: 0 };
+  await writeFile(recipe, JSON.stringify({ scheme: "int4-weight", calibration: {}, evaluation }));
+  const out = join(folder, "calibrated");
+  await compressFile([layered, "--recipe", recipe, "--data", data, "--out", out], quiet);
+  const report = JSON.parse(await readFile(join(out, "report.json"), "utf8"));
+  const expected = { data: "caller", samples: 4, evaluationSamples: 2, fittedWeights: 3 };
+  assert.deepEqual([report.calibration, report.accuracy.samples], [expected, 2]);
+  const codes = report.warnings.map(({ code }: { readonly code: string }) => code);
+  assert.ok(!codes.includes("samples_left_out"), "the calibration used the others");
+});
+
+test("ranges are those of the highest SQNR also where no latency is measured", async () => {
+  const layered = join(folder, "layered-static.onnx");
+  await writeLayeredModel(layered);
+  const recipe = join(folder, "static.json");
+  const calibration = { generated: true, samples: 2 };
+  const evaluation = { samples: 2, latencyBudgetSeconds: 0 };
+  await writeFile(recipe, JSON.stringify({ scheme: "int8-static", calibration, evaluation }));
+  const lines: string[] = [];
+  const out = join(folder, "static");
+  await compressFile([layered, "--recipe", recipe, "--out", out], {
+    ...quiet,
+    log: (line) => lines.push(line),
+  });
+  const pattern = /^With ranges of activations by (\w+): SQNR (\S+) dB$/;
+  const measured = lines.flatMap((line) => {
+    const [, method, sqnrDb] = pattern.exec(line) ?? [];
+    return method === undefined ? [] : [{ method, sqnrDb: Number(sqnrDb) }];
+  });
+  assert.equal(measured.length, 4);
+  const { calibration: found } = JSON.parse(await readFile(join(out, "report.json"), "utf8"));
+  const best = Math.max(...measured.map(({ sqnrDb }) => sqnrDb));
+  assert.equal(measured.find(({ method }) => method === found.method)?.sqnrDb, best);
 });
 
 test("the smallest result for a goal comes with the recipe that makes it again", async () => {

@@ -44,6 +44,9 @@ test("jobs are compared, models have pages, and batches are started there", { sk
   await t.test("ticked jobs are compared by figures, recipe and a chart", () =>
     compareTicked(page, dashboard),
   );
+  await t.test("a dry run, and another way to measure accuracy, beat nothing", () =>
+    compareUnlike(page, dashboard),
+  );
   await t.test("a model has versions, best results and programs", () => openModel(page, dashboard));
   await t.test("a batch of several recipes is started and compared", () =>
     startBatch(page, dashboard),
@@ -82,6 +85,43 @@ async function compareTicked(page: Page, { origin }: Dashboard): Promise<void> {
   await page.goto(`${page.url()}&job=job-${"0".repeat(26)}`);
   await page.getByText("1 more job is not there: deleted, or of another project.").waitFor();
   await page.getByRole("heading", { name: "Compare 2 jobs" }).waitFor();
+}
+
+async function compareUnlike(page: Page, { client, origin }: Dashboard): Promise<void> {
+  const { jobs } = await client.call("listJobSummaries", { query: { limit: "1" } });
+  const { model } = await client.call("getJob", { params: { id: jobs[0]?.id ?? "" } });
+  const start = async (more: Partial<JobRequest>) => {
+    const body = { model: { source: model.source, name: "unlike" }, target: "cpu", ...more };
+    const { id } = await client.call("startCompression", { body });
+    await client.call("getJob", { params: { id }, headers: { prefer: "wait=60" } });
+    return id;
+  };
+  const planned = await start({
+    dryRun: true,
+    recipe: { scheme: "int4-weight", fallback: "int8-weight" },
+  });
+  const weighed = await start({ recipe: { evaluation: { level: "weights" } } });
+  await page.goto(`${origin}/compare?job=${jobs[0]?.id}&job=${planned}&job=${weighed}`);
+  await page
+    .getByText(
+      /^Accuracy was measured in ways .*: A on generated samples; C by the worst weight\.$/,
+    )
+    .waitFor();
+  const best = (title: string) => page.getByRole("heading", { name: title }).locator("..");
+  await best("Smallest that passes")
+    .getByRole("link", { name: /^[AC], / })
+    .waitFor();
+  await best("Most accurate that passes").getByText("not measured alike").waitFor();
+  const accuracy = page.getByRole("row", { name: /^Accuracy \(SQNR\)/ });
+  assert.doesNotMatch(await accuracy.innerText(), /best/);
+  await assertFitsAllLooks(page, page.url());
+  await page.goto(`${origin}/compare?job=${planned}`);
+  await page.getByText("These are dry runs, which have no result.").waitFor();
+  await page.goto(`${origin}/jobs/${planned}`);
+  await page
+    .getByRole("row", { name: /not measured$/ })
+    .first()
+    .waitFor();
 }
 
 async function openModel(page: Page, { origin }: Dashboard): Promise<void> {

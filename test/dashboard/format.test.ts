@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { formatAge, formatDuration } from "../../src/dashboard/shared/format.ts";
+import { formatAge, formatDuration, formatSaving } from "../../src/dashboard/shared/format.ts";
 
 const now = Date.parse("2026-11-23T12:00:00Z");
 const ages: [number, string][] = [
@@ -33,3 +33,11 @@ const durations: [number, string][] = [
 for (const [ms, text] of durations) {
   test(`formatDuration() of ${ms} ms is "${text}"`, () => assert.equal(formatDuration(ms), text));
 }
+
+test("a result that is larger than its original is said to be so", () => {
+  assert.deepEqual([6_780_000, 0, -1234].map(formatSaving), [
+    "6.78 MB smaller than the original",
+    "as large as the original",
+    "1.23 kB larger than the original",
+  ]);
+});

@@ -42,3 +42,12 @@ test("no two values of an axis are the same text, however near the results are",
     ],
   );
 });
+
+test("what a dry run predicts is no result to ship", () => {
+  const planned = { ...makeResult([0.8, 0.79, 0.81], 40), dryRun: true };
+  const { points, front } = layOutPareto(
+    [planned, makeResult([0.9, 0.88, 0.92], 30)],
+    ["latency", "accuracy"],
+  );
+  assert.deepEqual([points.map(({ look }) => look), front.length], [["failing", "front"], 1]);
+});

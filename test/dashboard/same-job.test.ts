@@ -19,13 +19,13 @@ async function makeJob(t: Parameters<typeof makeTestApp>[0]) {
 test("the command sends the job's own request, whatever its texts are", async (t) => {
   const job = await makeJob(t);
   const model = { ...job.model, name: "it's" };
-  const command = jobAsCurl({ ...job, model }, "https://mos.example/v1");
+  const command = jobAsCurl({ ...job, model, name: "nightly" }, "https://mos.example/v1");
   const shell = `curl() { for last; do :; done; printf %s "$last"; }; ${command}`;
   const { stdout } = await promisify(execFile)("sh", ["-c", shell]);
   const sent = z
-    .looseObject({ model: z.looseObject({ name: z.string() }) })
+    .looseObject({ name: z.string(), model: z.looseObject({ name: z.string() }) })
     .parse(JSON.parse(stdout));
-  assert.equal(sent.model.name, "it's");
+  assert.deepEqual([sent.name, sent.model.name], ["nightly", "it's"]);
   assert.deepEqual(jobRequest.parse({ ...sent, model: { ...sent.model, name: "m" } }).gates, gates);
 });
 
@@ -43,9 +43,10 @@ test("the resource has a spec that the operator takes", async (t) => {
 
 test("the step has the action's inputs", async (t) => {
   const job = await makeJob(t);
-  const [step] = parse(jobAsStep({ ...job, dryRun: true }, "https://mos.example"));
+  const changed = { ...job, kind: "quantize" as const, dryRun: true };
+  const [step] = parse(jobAsStep(changed, "https://mos.example"));
   assert.equal(step.with.targets, "cpu");
   assert.deepEqual(parse(step.with.gates), gates);
   assert.deepEqual(parse(step.with.recipe), job.recipe);
-  assert.equal(step.with["dry-run"], "true");
+  assert.deepEqual([step.with.kind, step.with["dry-run"]], ["quantize", "true"]);
 });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import { builtinTargets } from "../../src/contract/jobs/target.ts";
+import { describeOriginal } from "../../src/engine/describe-original.ts";
 import { inferGraphTypes } from "../../src/engine/infer-graph-types.ts";
 import { AttributeProto_AttributeType } from "../../src/engine/onnx/onnx_pb.js";
 import { planCompression } from "../../src/engine/plan-compression.ts";
@@ -16,7 +17,7 @@ import {
   writeTinyModel,
 } from "../support/tiny-model.ts";
 
-test("a plan names the original's nodes, what they take and their weights", async (t) => {
+test("a description names the original's nodes, what they take and their weights", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "graph-"));
   t.after(() => rm(folder, { recursive: true }));
   const file = join(folder, "model.onnx");
@@ -49,7 +50,9 @@ test("a plan names the original's nodes, what they take and their weights", asyn
     plan.weights.map(({ weight: { name } }) => name),
     ["w", "v"],
   );
-  const { nodes, values, inputs, outputs } = plan.graph;
+  const reported = plan.weights.map(({ weight }) => weight);
+  const graph = await describeOriginal(file, reported, Number.MAX_SAFE_INTEGER);
+  const { nodes, values, inputs, outputs } = graph;
   const nameOf = (position: number | null) => values[position ?? -1]?.name;
   assert.deepEqual(
     nodes.map(({ name, opType, weights, ...node }) => {
@@ -86,7 +89,7 @@ test("a plan names the original's nodes, what they take and their weights", asyn
     ],
   );
   const scratch = { scratchDirectory: folder, threads: 1, signal: t.signal };
-  const typed = await inferGraphTypes(plan.graph, file, scratch);
+  const typed = await inferGraphTypes(graph, file, scratch);
   assert.deepEqual(
     typed.values.map(({ name, type }) => [name, type]),
     [

@@ -192,7 +192,7 @@ test("evaluateModels() measures on the caller's data, at most as many samples as
   assert.deepEqual(leaveOutUntimed(warnings), [
     {
       code: "samples_left_out",
-      message: "1 of the 3 samples of the evaluation data were not used",
+      message: "1 sample of the evaluation data was not used",
     },
   ]);
   assert.deepEqual(accuracy.outputs, [

@@ -76,6 +76,27 @@ test("the worker compresses a real model, and reports its stages, figures and ar
     events.map(({ seq }) => seq),
     Array.from(events, (_, i) => i + 1),
   );
+  const { changes } = changedReport.parse(await readStored("report", events, storage));
+  const { graph } = describedGraph.parse(await readStored("graph", events, storage));
+  const original = new Map(graph.nodes.map(({ name, opType }) => [name, opType]));
+  const removed = changes.nodeChanges.filter(({ how }) => how === "removed");
+  assert.ok(removed.some(({ op }) => op === "Clip"));
+  assert.deepEqual(
+    removed.filter(({ name, op }) => original.get(name) !== op),
+    [],
+    "the original's graph has the nodes that became part of others",
+  );
+});
+
+const changedReport = z.looseObject({
+  changes: z.looseObject({
+    nodeChanges: z.array(z.looseObject({ how: z.string(), name: z.string(), op: z.string() })),
+  }),
+});
+const describedGraph = z.looseObject({
+  graph: z.looseObject({
+    nodes: z.array(z.looseObject({ name: z.string(), opType: z.string() })),
+  }),
 });
 
 const plannedRecipes: [kind: JobKind, recipe: PartialRecipe][] = [
@@ -131,9 +152,17 @@ const weightsReport = z.looseObject({
 });
 
 async function storedReport(events: readonly WorkerEvent[], storage: string) {
-  const report = summarizeEvents(events).artifacts.find(({ kind }) => kind === "report");
+  return weightsReport.parse(await readStored("report", events, storage));
+}
+
+async function readStored(
+  kind: "report" | "graph",
+  events: readonly WorkerEvent[],
+  storage: string,
+): Promise<unknown> {
+  const file = summarizeEvents(events).artifacts.find((artifact) => artifact.kind === kind);
   const blobs = await createDirectoryBlobStore(storage);
-  return weightsReport.parse(await json(blobs.read(report?.sha256 ?? "")));
+  return json(blobs.read(file?.sha256 ?? ""));
 }
 
 test("the worker cuts the result into the stages that the recipe asks for", async (t) => {

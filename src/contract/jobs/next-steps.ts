@@ -35,7 +35,9 @@ export const errorAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
   recipe_unsupported: correctRecipe,
   calibration_data_invalid: "Correct the samples of `recipe.calibration.data`.",
   evaluation_data_invalid: "Correct the samples of `recipe.evaluation.data`.",
-  evaluation_failed: "Run the model with ONNX Runtime: it fails there too.",
+  evaluation_failed:
+    "Run the model with ONNX Runtime: it fails there too, unless the message says what the worker's " +
+    "machine lacks.",
   accuracy_below_floor: gateTable.minCosine.advice,
   out_of_memory: `${installationLimit} to give the target's workers more memory.`,
   out_of_disk: `${installationLimit} to give the target's workers more \`ephemeral-storage\`.`,

@@ -282,7 +282,8 @@ export const telemetry = z
           .int()
           .min(0)
           .describe(
-            "Weights whose rounding, or whose inputs' ranges or scales, were fitted to them.",
+            "Weights whose rounding, whose inputs' ranges or scales, or the biases beside which " +
+              "were fitted to them.",
           ),
       })
       .optional()

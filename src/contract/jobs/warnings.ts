@@ -12,7 +12,7 @@ export const warningTable = {
   calibration_unused:
     "The recipe has a calibration, and the result has no weight in blocks that a product takes, " +
     "which rounding could be fitted for, no product in integers of what a normalization gives, " +
-    "which could be smoothed, and no rounded weight with a bias beside it, which could be corrected.",
+    "which could be smoothed, and no rounded weight beside a bias whose correction gives a higher SQNR.",
   calibrated_on_generated:
     "The rounding was fitted to generated samples: give some of the model's use as " +
     "`recipe.calibration.data`.",

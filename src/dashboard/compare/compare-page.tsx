@@ -1,5 +1,6 @@
 import { useLocation } from "preact-iso";
 import { CompareTable } from "./compare-table.tsx";
+import { listAccuracyWays } from "./list-accuracy-ways.ts";
 import { letterOf, type NamedJob, nameJobs } from "./name-jobs.ts";
 import { ParetoCard } from "./pareto-chart.tsx";
 import { axisFigures, type FigureName } from "./pareto.ts";
@@ -99,6 +100,8 @@ function Comparison({ jobs, isCut, gone }: ChosenJobs) {
     jobs.map(({ job, name }, index) => [job.id, `${letterOf(index)}, ${name}`]),
   );
   const models = new Set(summaries.map(({ model }) => model)).size;
+  const ways = listAccuracyWays(jobs.map(({ job }) => job));
+  const isAccuracyAlike = ways.length < 2;
   return (
     <div class="sheet">
       {isCut && <p class="c12 soft">The first {mostJobs} jobs are shown.</p>}
@@ -113,8 +116,13 @@ function Comparison({ jobs, isCut, gone }: ChosenJobs) {
           The jobs are of {models} models: size and latency are relative to each one’s original.
         </p>
       )}
-      <BestResults jobs={summaries} names={names} />
-      <ParetoCard jobs={summaries} names={names} />
+      {!isAccuracyAlike && (
+        <p class="c12 soft">
+          Accuracy was measured in ways that cannot be compared: {ways.join("; ")}.
+        </p>
+      )}
+      <BestResults jobs={summaries} names={names} isAccuracyAlike={isAccuracyAlike} />
+      <ParetoCard jobs={summaries} names={names} isAccuracyAlike={isAccuracyAlike} />
       <CompareTable jobs={jobs} />
     </div>
   );
@@ -123,6 +131,7 @@ function Comparison({ jobs, isCut, gone }: ChosenJobs) {
 interface BestResultsProps {
   readonly jobs: readonly JobSummary[];
   readonly names: ReadonlyMap<string, string>;
+  readonly isAccuracyAlike: boolean;
 }
 
 const bestTitles = {
@@ -132,32 +141,46 @@ const bestTitles = {
 } as const;
 
 /** The result to take for each figure, of those that may be shipped. */
-function BestResults({ jobs, names }: BestResultsProps) {
+function BestResults({ jobs, ...shown }: BestResultsProps) {
   const good = jobs.filter(isShippable);
   if (good.length === 0) {
+    const isPlanned = jobs.every(({ dryRun }) => dryRun);
     return (
       <section class="card c12 best-none">
-        <b>None of these results passes its gates.</b>
-        <span class="soft">The chart shows how far each is from the limits.</span>
+        <b>
+          {isPlanned
+            ? "These are dry runs, which have no result."
+            : "None of these results passes its gates."}
+        </b>
+        <span class="soft">
+          {isPlanned
+            ? "Their sizes are predicted."
+            : "The chart shows how far each is from the limits."}
+        </span>
       </section>
     );
   }
   return (
     <>
       {(Object.keys(bestTitles) as FigureName[]).map((figure) => (
-        <BestResult key={figure} figure={figure} jobs={good} names={names} />
+        <BestResult key={figure} figure={figure} jobs={good} {...shown} />
       ))}
     </>
   );
 }
 
-function BestResult({ figure, jobs, names }: BestResultsProps & { readonly figure: FigureName }) {
-  const job = findBest(figure, jobs);
+interface BestResultProps extends BestResultsProps {
+  readonly figure: FigureName;
+}
+
+function BestResult({ figure, jobs, names, isAccuracyAlike }: BestResultProps) {
+  const isComparable = figure !== "accuracy" || isAccuracyAlike;
+  const job = isComparable ? findBest(figure, jobs) : undefined;
   return (
     <section class="card c4 best-result">
       <h2>{bestTitles[figure]}</h2>
       {job === undefined ? (
-        <p class="dim">not measured</p>
+        <p class="dim">{isComparable ? "not measured" : "not measured alike"}</p>
       ) : (
         <>
           <a class="row-link" href={`/jobs/${job.id}`}>
@@ -172,7 +195,11 @@ function BestResult({ figure, jobs, names }: BestResultsProps & { readonly figur
 }
 
 /** Results that are not known to be slower than the fastest one. */
-function AsFast({ best, jobs, names }: BestResultsProps & { readonly best: JobSummary }) {
+interface AsFastProps extends Pick<BestResultsProps, "jobs" | "names"> {
+  readonly best: JobSummary;
+}
+
+function AsFast({ best, jobs, names }: AsFastProps) {
   const high = best.figures.latencyRatioHigh;
   const tied = jobs.filter(({ id, figures: { latencyRatioLow } }) => {
     return id !== best.id && high !== null && latencyRatioLow !== null && latencyRatioLow <= high;

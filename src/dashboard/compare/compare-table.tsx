@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { listAccuracyWays } from "./list-accuracy-ways.ts";
 import { letterOf, type NamedJob } from "./name-jobs.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { explainWideInterval, formatInterval, type Latency } from "../../contract/jobs/latency.ts";
@@ -120,6 +121,7 @@ const figureRows: readonly FigureRow[] = [
     read: ({ telemetry }) => telemetry.accuracy?.sqnrDb,
     format: formatDecibels,
     best: "most",
+    isSure: isMeasuredAsOthers,
   },
   {
     title: "Cosine similarity",
@@ -127,6 +129,7 @@ const figureRows: readonly FigureRow[] = [
     read: ({ telemetry }) => telemetry.accuracy?.cosine,
     format: (cosine) => cosine.toFixed(4),
     best: "most",
+    isSure: isMeasuredAsOthers,
   },
   {
     title: "Latency, relative to the original",
@@ -157,6 +160,11 @@ const figureRows: readonly FigureRow[] = [
     format: formatDuration,
   },
 ];
+
+/** Whether the accuracy of all was measured alike. */
+function isMeasuredAsOthers(best: Job, others: readonly Job[]): boolean {
+  return listAccuracyWays([best, ...others]).length === 1;
+}
 
 /** Whether the interval of a job's latency ends before those of the others begin. */
 function isKnownToBeFastest(best: Job, others: readonly Job[]): boolean {

@@ -17,12 +17,15 @@ interface ParetoCardProps {
   readonly jobs: readonly JobSummary[];
   /** What a job is called here, by its id. */
   readonly names: ReadonlyMap<string, string>;
+  /** Whether their accuracy was measured alike; by default it is taken so. */
+  readonly isAccuracyAlike?: boolean;
 }
 
 /** Results by two of their figures, with the front of those that nothing beats. */
-export function ParetoCard({ jobs, names }: ParetoCardProps) {
-  const view = useSignal<ViewName>("Size and accuracy");
-  const chart = layOutPareto(jobs, views[view.value]);
+export function ParetoCard({ jobs, names, isAccuracyAlike = true }: ParetoCardProps) {
+  const wanted = useSignal<ViewName>("Size and accuracy");
+  const view = isAccuracyAlike ? wanted.value : "Size and latency";
+  const chart = layOutPareto(jobs, views[view]);
   const left = jobs.length - chart.points.length;
   return (
     <section class="card c12">
@@ -31,9 +34,9 @@ export function ParetoCard({ jobs, names }: ParetoCardProps) {
         <span class="grow" />
         <Choices
           label="Figures"
-          names={viewNames}
-          chosen={view.value}
-          onChoose={(name) => (view.value = name)}
+          names={isAccuracyAlike ? viewNames : [view]}
+          chosen={view}
+          onChoose={(name) => (wanted.value = name)}
         />
       </header>
       {chart.points.length === 0 ? (
@@ -126,7 +129,7 @@ const looks = {
   front: "on the front: nothing that passes is better in both",
   behind: "passes its gates, and another result is better",
   unsure: "passes its gates, and its latency is not known: timed in too few sessions",
-  failing: "fails a gate, or has not completed",
+  failing: "fails a gate, has not completed, or is a dry run",
 } as const;
 
 function ChartLegend({ chart, left }: { readonly chart: ParetoChart; readonly left: number }) {

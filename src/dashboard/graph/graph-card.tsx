@@ -20,7 +20,7 @@ function readOpenName(): string | undefined | null {
 
 /** The model's graph, which is loaded when somebody opens it. */
 export function GraphCard({ job }: { readonly job: JobDetail }) {
-  const { id, artifacts } = job;
+  const { id, artifacts, dryRun } = job;
   const name = useSignal(readOpenName());
   const isOpen = name.value !== null;
   const card = useScrollFromAddress("graph");
@@ -44,9 +44,11 @@ export function GraphCard({ job }: { readonly job: JobDetail }) {
     <section ref={card} class="card c12">
       <header>
         <h2>Graph</h2>
-        <span class="dim phone-off">Of original and result, {formatBytes(file.bytes)}</span>
+        <span class="dim phone-off">
+          {dryRun ? "Of the original" : "Of original and result"}, {formatBytes(file.bytes)}
+        </span>
         <span class="grow" />
-        <a href={changesAddress(id)}>What changed in it</a>
+        {!dryRun && <a href={changesAddress(id)}>What changed in it</a>}
         <Button onClick={toggle}>{isOpen ? "Close the graph" : "Open the graph"}</Button>
       </header>
       {name.value !== null && (

@@ -1,11 +1,14 @@
 import { stringify } from "yaml";
 import { apiVersion } from "../../contract/custom-resources/api-group.ts";
 import type { Job } from "../../contract/jobs/job.ts";
+import { jobTitle } from "../../report/report.ts";
 
 /** A job's request, as `POST /compress` and `POST /quantize` take it. */
 function jobRequestBody(job: Job) {
   const { source, sha256, name } = job.model;
+  const isNamed = job.name !== jobTitle({ model: name, target: job.target });
   return {
+    name: isNamed ? job.name : undefined,
     model: { source, sha256, name },
     target: job.target,
     recipe: job.recipe,
@@ -51,6 +54,7 @@ export function jobAsStep(job: Job, serviceUrl: string): string {
         token: "${{ secrets.MOS_TOKEN }}",
         models: `models/${job.model.name}.onnx`,
         targets: job.target,
+        kind: job.kind === "compress" ? undefined : job.kind,
         recipe: formatYaml(job.recipe),
         gates: hasFields(job.gateLimits) ? formatYaml(job.gateLimits) : undefined,
         "dry-run": job.dryRun ? "true" : undefined,

@@ -164,7 +164,13 @@ function WeightRow({ weight, isShort }: WeightRowProps) {
         </td>
       )}
       <td class="num phone-off">{formatBytes(originalBytes)}</td>
-      <td class="num">{error ? <Sqnr sqnrDb={error.sqnrDb} /> : <span class="dim">exact</span>}</td>
+      <td class="num">
+        {error ? (
+          <Sqnr sqnrDb={error.sqnrDb} />
+        ) : (
+          <span class="dim">{form === null ? "exact" : "not measured"}</span>
+        )}
+      </td>
     </tr>
   );
 }

@@ -8,6 +8,7 @@ import { useLive } from "../live/use-live.ts";
 import { SizePredictions } from "./size-predictions.tsx";
 import { ModelPicker, describeModel } from "../new-job/model-picker.tsx";
 import { ModelUpload } from "../new-job/model-upload.ts";
+import { shortModelName } from "../new-job/read-job-form.ts";
 import { service } from "../session/service.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { TextField } from "../shared/field.tsx";
@@ -121,7 +122,7 @@ function UploadList({ onModel }: { readonly onModel: (model: ChosenModel) => voi
       uploads.value = [...uploads.value, upload];
       await upload.start();
       if (upload.step.value !== "done") continue;
-      const name = file.name.replace(/\.onnx$/i, "");
+      const name = shortModelName(file.name) ?? "unnamed upload";
       onModel({ name, source: upload.source });
       uploads.value = uploads.value.filter((other) => other !== upload);
     }

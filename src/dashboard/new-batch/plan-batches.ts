@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { batchName, type BatchRequest, batchRequest } from "../../contract/jobs/batch.ts";
 import { gateLimits } from "../../contract/jobs/gate.ts";
+import type { JobRequest } from "../../contract/jobs/job.ts";
 import type { PartialRecipe } from "../../contract/jobs/recipe.ts";
-import { modelReference } from "../../contract/models/model.ts";
-import type { PlannedRequest } from "../new-job/plan-job.ts";
+import { type ModelReference, modelReference } from "../../contract/models/model.ts";
 
 export interface ChosenModel {
   readonly name: string;
@@ -45,6 +45,11 @@ export interface BatchPlan {
   readonly minSqnrDb: string;
 }
 
+/** Jobs call it so, unless no model can have the name. */
+function nameModel({ name, source }: ChosenModel): ModelReference {
+  return { source, name: modelReference.shape.name.safeParse(name).data };
+}
+
 export function countJobs({ models, targets, recipes }: BatchPlan): number {
   return models.length * targets.length * recipes.length;
 }
@@ -55,10 +60,7 @@ export function countJobs({ models, targets, recipes }: BatchPlan): number {
  */
 export function planBatches(plan: BatchPlan): BatchRequest[] {
   const { targets, recipes } = plan;
-  const models = plan.models.map(({ name, source }) => ({
-    source,
-    name: modelReference.shape.name.safeParse(name).data,
-  }));
+  const models = plan.models.map(nameModel);
   const gates = readGates(plan);
   return recipes.map((recipe) => {
     const named = batchName({ name: plan.name || undefined, models, targets: [...targets] });
@@ -71,16 +73,16 @@ export function planBatches(plan: BatchPlan): BatchRequest[] {
 interface PlannedJob {
   /** Its model, target and recipe. */
   readonly what: string;
-  readonly request: PlannedRequest;
+  readonly request: Omit<JobRequest, "dryRun">;
 }
 
 /** The jobs of the batches, one by one, without the gates. */
 export function listPlannedJobs({ models, targets, recipes }: BatchPlan): PlannedJob[] {
-  return models.flatMap(({ name, source }) =>
+  return models.flatMap((model) =>
     targets.flatMap((target) =>
       recipes.map((recipe) => ({
-        what: `${name} · ${target} · ${recipe}`,
-        request: { model: { source }, target, recipe: recipeChoices[recipe]?.recipe },
+        what: `${model.name} · ${target} · ${recipe}`,
+        request: { model: nameModel(model), target, recipe: recipeChoices[recipe]?.recipe },
       })),
     ),
   );

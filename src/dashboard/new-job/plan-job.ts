@@ -7,11 +7,8 @@ import { formatDuration } from "../shared/format.ts";
 
 export const startRoutes = { compress: "startCompression", quantize: "startQuantization" } as const;
 
-/** A job's request, as a form has it. */
-export type PlannedRequest = Omit<JobRequest, "dryRun">;
-
 /** Plans a job by a dry run, which is deleted: the list is of jobs that somebody wanted. */
-export async function planJob(kind: JobKind, request: PlannedRequest): Promise<Job> {
+export async function planJob(kind: JobKind, request: Omit<JobRequest, "dryRun">): Promise<Job> {
   const { id } = await service.call(startRoutes[kind], { body: { ...request, dryRun: true } });
   const params = { id };
   const planned = await service.call("getJob", { params, headers: { prefer: "wait=60" } });

@@ -164,7 +164,7 @@ function chosenName(name: string): string | undefined {
 }
 
 /** A file's name as a model's: `My model (2).onnx` is `My-model-2`. */
-function shortModelName(fileName: string): string | undefined {
+export function shortModelName(fileName: string): string | undefined {
   const words = fileName.replace(/\.onnx$/i, "").match(/[A-Za-z0-9._]+/g) ?? [];
   const name = words
     .join("-")

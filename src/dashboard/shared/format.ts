@@ -1,5 +1,6 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import type { Revision } from "../../contract/revision.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { jobTitle } from "../../report/report.ts";
 
 const second = 1000;
@@ -55,6 +56,12 @@ function padTwo(value: number): string {
 /** A latency for people, with three significant digits: `4.75 ms`. */
 export function formatMs(ms: number): string {
   return `${Number(ms.toPrecision(3))} ms`;
+}
+
+/** What a result saves of its original's bytes; some need more. */
+export function formatSaving(bytes: number): string {
+  if (bytes === 0) return "as large as the original";
+  return `${formatBytes(Math.abs(bytes))} ${bytes > 0 ? "smaller" : "larger"} than the original`;
 }
 
 const ordinalRules = new Intl.PluralRules("en", { type: "ordinal" });

@@ -47,10 +47,9 @@ export function judgeJob(job: JudgedJob): Verdict {
 }
 
 /** Whether a job has a result that somebody may use: no gate of the level `fail` is missed. */
-export function isShippable(job: JudgedJob): boolean {
-  return (
-    job.status === "Completed" && job.gates.every((gate) => gate.passed || gate.level === "warn")
-  );
+export function isShippable({ status, dryRun, gates }: JudgedJob): boolean {
+  const isPassed = gates.every((gate) => gate.passed || gate.level === "warn");
+  return status === "Completed" && !dryRun && isPassed;
 }
 
 function countGates(count: number): string {

@@ -21,13 +21,15 @@ export async function labelRuntimeErrors<T>(
     signal.throwIfAborted();
     const isCrash = error instanceof RuntimeCrashError;
     if (error instanceof ServiceError && !isCrash) throw error;
-    const reason = findCudaFailure(errorMessage(error)) ?? errorMessage(error);
+    const reason = explainCudaFailure(errorMessage(error)) ?? errorMessage(error);
     const message = `The ${which} could not be run${place}: ${reason}`;
     throw new ServiceError(isCrash ? "evaluation_failed" : code, message, { cause: error });
   }
 }
 
 /** What CUDA said, without the C++ functions and files of the runtime that stand around it. */
-function findCudaFailure(message: string): string | undefined {
+function explainCudaFailure(message: string): string | undefined {
+  if (/ExecutionProvider_Cuda: Failed to load/i.test(message))
+    return "ONNX Runtime cannot load its CUDA provider on this machine";
   return /\b(?:CUDA|CUDNN|CUBLAS) failure \d+: [^;]*[^;\s]/.exec(message)?.[0];
 }

@@ -1,6 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { describeShapes, requireTensorInputs, type TrialOptions } from "./generate-sample.ts";
+import { createTokenStep } from "./language-inputs.ts";
 import { evaluationDataInvalidError, matchArraysToInputs } from "./npy-arrays.ts";
 import type { RunnableModel } from "./model-session.ts";
 import type { TensorSignature } from "./session-protocol.ts";
@@ -15,7 +16,7 @@ import { type GeneratedSamples, planGeneratedSamples } from "./generated-samples
 import type { TokenWindow } from "./token-windows.ts";
 import { findInputContents } from "./input-content.ts";
 
-interface SampleOptions extends TrialOptions {
+export interface SampleOptions extends TrialOptions {
   /** The original's ONNX file, which says what its inputs hold. */
   readonly modelPath: string;
   /** A local `.npz` file; without it, data is generated. */
@@ -24,6 +25,8 @@ interface SampleOptions extends TrialOptions {
     readonly samples: number;
     /** Number of the first generated sample; 0 where it is absent. */
     readonly firstGenerated?: number;
+    /** How many of the file's samples behind these something else uses. */
+    readonly otherSamples?: number | undefined;
   };
 }
 
@@ -48,11 +51,12 @@ async function openCallerSource(
   { evaluation }: SampleOptions,
 ): Promise<ArraySource> {
   const opened = await openCallerSamples(path, inputs);
-  const count = Math.min(evaluation.samples, opened.count);
+  const { samples, otherSamples = 0 } = evaluation;
+  const count = Math.min(samples, opened.count);
   return {
     data: "caller",
     count,
-    unused: opened.count - count,
+    unused: opened.count - count - otherSamples,
     samples: { [Symbol.asyncIterator]: () => takeSamples(opened.samples, count) },
     failureCode: "evaluation_data_invalid",
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
@@ -199,12 +203,14 @@ const maxBytes = 256 * 1024 ** 2;
 
 /**
  * The first sample of each shape, as many as are reasonable to keep in memory; the first one of
- * samples that are not the caller's, whose other shapes are as good as any.
+ * samples that are not the caller's, whose other shapes are as good as any. After the first window of
+ * tokens comes a step that generates one.
  */
 export async function findDistinctSamples({
   data,
+  windows,
   samples,
-}: Pick<SampleSource, "data" | "samples">): Promise<Sample[]> {
+}: Pick<SampleSource, "data" | "windows" | "samples">): Promise<Sample[]> {
   const byShape = new Map<string, Sample>();
   let bytes = 0;
   for await (const sample of samples) {
@@ -213,6 +219,10 @@ export async function findDistinctSamples({
     bytes += sample.reduce((sum, tensor) => sum + tensor.bytes.length, 0);
     if (byShape.size > 0 && bytes > maxBytes) break;
     byShape.set(shapes, sample);
+    if (windows !== undefined && byShape.size === 1) {
+      const step = createTokenStep(sample);
+      byShape.set(describeShapes(step), step);
+    }
     if (data !== "caller") break;
   }
   return [...byShape.values()];

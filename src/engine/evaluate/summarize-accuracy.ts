@@ -84,8 +84,9 @@ function comparisonWarnings(
     .filter(({ reshapedSamples }) => reshapedSamples > 0)
     .map((comparison) => describeReshaped(comparison, count));
   if (unused > 0) {
-    const samples = `${unused} of the ${count + unused} samples of the evaluation data`;
-    warnings.push({ code: "samples_left_out", message: `${samples} were not used` });
+    const samples = `${unused === 1 ? "1 sample" : `${unused} samples`} of the evaluation data`;
+    const were = unused === 1 ? "was" : "were";
+    warnings.push({ code: "samples_left_out", message: `${samples} ${were} not used` });
   }
   if (comparisons.length > maxReportedOutputs) {
     const reported = `the ${maxReportedOutputs} with the lowest SQNR are reported`;

@@ -5,7 +5,7 @@ import { findGelus, fuseGelu, fuseHardSigmoid } from "./fuse-activations.ts";
 import { joinAdditions } from "./join-additions.ts";
 import { operatorName } from "./channel-axis.ts";
 import { standardOpset } from "../onnx/node-attributes.ts";
-import type { GraphProto, NodeProto } from "../onnx/onnx_pb.js";
+import type { GraphProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { sortNodes } from "../onnx/sort-nodes.ts";
 
@@ -23,20 +23,29 @@ interface FuseOptions {
   readonly exclude: readonly string[];
 }
 
+export interface Fused {
+  /** How many operators there are less. */
+  readonly operators: number;
+  /** Weights and biases whose numbers others became part of. */
+  readonly weights: ReadonlySet<TensorProto>;
+}
+
 /**
  * Makes fewer operators compute the same, up to the rounding of float32: what runtimes do not fuse
  * themselves, and where operators are quantized in advance also what they do, since they find no
  * pattern across QuantizeLinear and DequantizeLinear.
- * @returns how many operators there are less
  */
 export function fuseOperators(
   model: OnnxModel,
   { isStatic, operators, exclude }: FuseOptions,
-): number {
+): Fused {
   const { graph, opsetImport } = model.proto;
-  if (graph === undefined || (standardOpset(opsetImport) ?? 1) < leastOpset) return 0;
+  const changed = new Set<TensorProto>();
+  const nothing = { operators: 0, weights: changed };
+  if (graph === undefined || (standardOpset(opsetImport) ?? 1) < leastOpset) return nothing;
   // Plans of large models are made many times, and language models have nothing to fuse.
-  if (!isStatic && !graph.node.some((node) => fusedOperators.has(operatorName(node)))) return 0;
+  if (!isStatic && !graph.node.some((node) => fusedOperators.has(operatorName(node))))
+    return nothing;
   const count = countOperators(graph);
   sortNodes(graph);
   const { values: before } = new GraphIndex(model.proto);
@@ -44,12 +53,12 @@ export function fuseOperators(
   if (isStatic && operators === "contrib") fuseGelu(model, graph);
   fuseHardSigmoid(model, graph);
   const constants = isStatic ? "channels" : "numbers";
-  foldAfterConvolutions(model, graph, { constants, exclude });
+  foldAfterConvolutions(model, graph, { constants, exclude, changed });
   const kept = new Set(findGelus(model, graph).map(({ last }) => last));
-  foldBeforeConvolutions(model, graph, { kept, exclude });
+  foldBeforeConvolutions(model, graph, { kept, exclude, changed });
   if (isStatic) joinAdditions(model, graph);
   dropUnused(model, graph, before);
-  return count - countOperators(graph);
+  return { operators: count - countOperators(graph), weights: changed };
 }
 
 function countOperators(graph: GraphProto): number {

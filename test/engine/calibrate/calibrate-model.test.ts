@@ -272,6 +272,7 @@ test("A single sample cannot serve both, and alone it is warned of", async () =>
     warnings.map(({ code }) => code),
     ["calibrated_on_one_sample"],
   );
+  assert.match(warnings[0]?.message ?? "", /of 1 weight fit a single sample$/);
 });
 
 test("Generated samples are used only where they are asked for, and marked", async () => {

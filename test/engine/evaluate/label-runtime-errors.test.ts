@@ -18,3 +18,14 @@ test("of an error of CUDA only what CUDA said is left", async () => {
       "on this OS",
   });
 });
+
+test("a machine without the CUDA provider is said to be so", async () => {
+  // As ONNX Runtime 1.30 says it without a GPU, and without a library that the provider needs.
+  const message = "OrtSessionOptionsAppendExecutionProvider_Cuda: Failed to load shared library";
+  const failing = Promise.reject(new Error(message));
+  await assert.rejects(labelRuntimeErrors("original", failing, new AbortController().signal), {
+    code: "evaluation_failed",
+    message:
+      "The original could not be run: ONNX Runtime cannot load its CUDA provider on this machine",
+  });
+});

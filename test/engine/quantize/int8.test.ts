@@ -43,7 +43,9 @@ for (const [name, least] of int8Models) {
       assert.ok(comparison.sqnrDb >= least, `${comparison.sqnrDb} dB`);
       assert.ok(report.resultBytes < 0.66 * report.originalBytes);
       for (const { form, reason, error } of report.weights) {
-        assert.ok((form === null) === (error === null) && (form !== null || reason !== null));
+        // What is multiplied by others' numbers has no other form.
+        const isRounded = form !== null && !form.startsWith("float32");
+        assert.ok(isRounded === (error !== null) && (form !== null || reason !== null));
       }
     },
   );
