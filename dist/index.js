@@ -54770,7 +54770,7 @@ function parseYaml(text, schema) {
         return { value: data, lineAtPath };
     return {
         problems: problems.map((problem) => {
-            return { line: lineAtPath(problem.path), message: (0,_contract_format_problem_js__WEBPACK_IMPORTED_MODULE_2__/* .formatProblem */ .V)(problem) };
+            return { line: lineAtPath(problem.path), message: (0,_contract_format_problem_js__WEBPACK_IMPORTED_MODULE_2__/* .formatProblem */ .Vw)(problem) };
         }),
     };
 }
@@ -55243,7 +55243,7 @@ function resolveSource(entry) {
     const { name, source = "", sha256, place } = entry;
     const { problems } = (0,parse_input/* parseInput */.C)(model/* modelReference */.Dy, { source, name });
     if (problems)
-        throw createEntryError(entry, problems.map(format_problem/* formatProblem */.V).join("; "));
+        throw createEntryError(entry, problems.map(format_problem/* formatProblem */.Vw).join("; "));
     const url = URL.parse(source);
     if (url === null)
         throw createEntryError(entry, "source is not a URL");
@@ -55353,7 +55353,7 @@ function parseRequest(request) {
     const { data, problems } = (0,parse_input/* parseInput */.C)(batch/* batchRequest */.Uv, request);
     if (problems === undefined)
         return data;
-    throw new explain_error/* InputError */.d(problems.map((problem) => ({ message: `The batch's ${(0,format_problem/* formatProblem */.V)(problem)}` })));
+    throw new explain_error/* InputError */.d(problems.map((problem) => ({ message: `The batch's ${(0,format_problem/* formatProblem */.Vw)(problem)}` })));
 }
 function modelPlaces(models) {
     return models.flatMap((model) => {
@@ -58470,15 +58470,20 @@ function problemDetails(error) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   V: () => (/* binding */ formatProblem)
+/* harmony export */   Vw: () => (/* binding */ formatProblem)
 /* harmony export */ });
-/* unused harmony export formatProblems */
+/* unused harmony exports formatSpecProblems, formatProblems */
 function formatProblem({ path, message }) {
     const field = path
         .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
         .join("")
         .replace(/^\./, "");
     return field === "" ? message : `${field} ${message}`;
+}
+function formatSpecProblems(problems) {
+    return problems
+        .map(({ path, message }) => formatProblem({ path: ["spec", ...path], message }))
+        .join("; ");
 }
 function formatProblems(problems) {
     return problems.map(formatProblem).join("\n");
