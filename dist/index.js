@@ -55244,7 +55244,10 @@ function resolveSource(entry) {
     const { problems } = (0,parse_input/* parseInput */.C)(model/* modelReference */.Dy, { source, name });
     if (problems)
         throw createEntryError(entry, problems.map(format_problem/* formatProblem */.V).join("; "));
-    return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
+    const url = URL.parse(source);
+    if (url === null)
+        throw createEntryError(entry, "source is not a URL");
+    return { name: name ?? defaultModelName(url.pathname), source, sha256, place };
 }
 async function resolveFiles(entry, search) {
     const { name, sha256, place } = entry;
@@ -57961,7 +57964,10 @@ async function submitIdempotently(client, body) {
 }
 async function listPassedJobs(client, labels) {
     const jobs = await listJobs(client, { labels, status: ["Completed"] });
-    return jobs.filter(({ gates }) => gates.every(({ passed }) => passed));
+    return jobs.filter((job) => job.gates.every(({ passed }) => passed) && hasFiles(job));
+}
+function hasFiles({ artifacts }) {
+    return artifacts.length > 0 && artifacts.every(({ missing }) => missing !== true);
 }
 function findFormerJob(jobs, model, target) {
     const { name, source, sha256 } = model;
@@ -59947,7 +59953,8 @@ const errorAdvice = {
     recipe_unsupported: correctRecipe,
     calibration_data_invalid: "Correct the samples of `recipe.calibration.data`.",
     evaluation_data_invalid: "Correct the samples of `recipe.evaluation.data`.",
-    evaluation_failed: "Run the model with ONNX Runtime: it fails there too.",
+    evaluation_failed: "Run the model with ONNX Runtime: it fails there too, unless the message says what the worker's " +
+        "machine lacks.",
     accuracy_below_floor: _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k.minCosine.advice,
     out_of_memory: `${installationLimit} to give the target's workers more memory.`,
     out_of_disk: `${installationLimit} to give the target's workers more \`ephemeral-storage\`.`,
@@ -60410,7 +60417,7 @@ const batchStatus = zod__WEBPACK_IMPORTED_MODULE_0__/* ["enum"] */ .k5n(["Pendin
 /* harmony export */   aC: () => (/* binding */ target),
 /* harmony export */   je: () => (/* binding */ targetName)
 /* harmony export */ });
-/* unused harmony exports lacksDotProducts, builtinTargets */
+/* unused harmony exports lacksDotProducts, includesDotProducts, builtinTargets */
 /* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3045);
 /* harmony import */ var _text_kubernetes_names_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7762);
 /* harmony import */ var _latency_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3994);
@@ -60472,7 +60479,10 @@ const target = zod__WEBPACK_IMPORTED_MODULE_3__/* .strictObject */ .rej({
     .meta({ id: "Target" });
 const dotProductSets = (/* unused pure expression or super */ null && (["avx512_vnni", "avx_vnni", "amx_int8", "asimddp"]));
 function lacksDotProducts({ instructionSets: declared }) {
-    return declared !== undefined && !declared.some((name) => dotProductSets.includes(name));
+    return declared !== undefined && !includesDotProducts(declared);
+}
+function includesDotProducts(instructionSets) {
+    return instructionSets.some((name) => dotProductSets.includes(name));
 }
 const sensitiveWeights = [
     "*lm_head*",
@@ -60616,7 +60626,7 @@ const warningTable = {
         "compares figures that were measured at different times.",
     calibration_unused: "The recipe has a calibration, and the result has no weight in blocks that a product takes, " +
         "which rounding could be fitted for, no product in integers of what a normalization gives, " +
-        "which could be smoothed, and no rounded weight with a bias beside it, which could be corrected.",
+        "which could be smoothed, and no rounded weight beside a bias whose correction gives a higher SQNR.",
     calibrated_on_generated: "The rounding was fitted to generated samples: give some of the model's use as " +
         "`recipe.calibration.data`.",
     calibrated_on_one_sample: "The rounding was fitted to a single sample, which says little of others.",

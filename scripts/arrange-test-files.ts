@@ -1,11 +1,18 @@
 import { dirname } from "node:path";
 
-/** They wait for pods, leases and timers most of the time, so that one runs beside those that compute. */
+/**
+ * They wait for pods, leases and timers most of the time, so that one runs beside those that compute:
+ * as many as take about as long as all others.
+ */
 const waitingFiles = [
   "test/e2e/installation.test.ts",
   "test/executors/cluster/real-workers.test.ts",
   "test/operator/compression-job/faults.test.ts",
+  "test/executors/cluster/deleted-namespace.test.ts",
   "test/operator/lifecycle.test.ts",
+  "test/github-app/webhook.test.ts",
+  "test/operator/compression-job/preemption.test.ts",
+  "test/controller-runtime/leader-election.test.ts",
 ];
 
 /**
@@ -68,15 +75,17 @@ const ownProcess = [
 
 /** Seconds of the others that take longest, as `npm test` prints them at its end. */
 const seconds: Readonly<Record<string, number>> = {
-  "test/server/schemathesis.test.ts": 110,
-  "test/action/pull-request-life.test.ts": 56,
-  "test/charts/monitoring.test.ts": 56,
-  "test/action/check-runs.test.ts": 53,
+  "test/action/pull-request-life.test.ts": 163,
+  "test/server/schemathesis.test.ts": 132,
+  "test/action/check-runs.test.ts": 126,
+  "test/action/e2e/pull-request.test.ts": 90,
+  "test/action/step.test.ts": 72,
+  "test/charts/monitoring.test.ts": 67,
   "test/worker/pods.test.ts": 52,
-  "test/operator/compression-job/preemption.test.ts": 50,
-  "test/executors/cluster/deleted-namespace.test.ts": 49,
-  "test/executors/local/contained-sources.test.ts": 49,
-  "test/charts/upgrade-page.test.ts": 47,
+  "test/dashboard/compare.test.ts": 52,
+  "test/dashboard/links.test.ts": 52,
+  "test/executors/local/contained-sources.test.ts": 50,
+  "test/charts/upgrade-page.test.ts": 48,
 };
 
 interface ArrangedFiles {

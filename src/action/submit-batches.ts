@@ -118,13 +118,21 @@ async function submitIdempotently(client: ServiceClient, body: BatchRequest): Pr
   return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
 }
 
-/** Jobs with the labels that completed, with all gates passed: one that warns may pass next time. */
+/**
+ * Jobs with the labels that completed, whose results are there, with all gates passed: one that warns
+ * may pass next time.
+ */
 async function listPassedJobs(
   client: ServiceClient,
   labels: Readonly<Record<string, string>>,
 ): Promise<Job[]> {
   const jobs = await listJobs(client, { labels, status: ["Completed"] });
-  return jobs.filter(({ gates }) => gates.every(({ passed }) => passed));
+  return jobs.filter((job) => job.gates.every(({ passed }) => passed) && hasFiles(job));
+}
+
+/** The service deletes results by their age, and has none that a restored backup lacks. */
+function hasFiles({ artifacts }: Job): boolean {
+  return artifacts.length > 0 && artifacts.every(({ missing }) => missing !== true);
 }
 
 /** The job that compressed the very same model for the target. */

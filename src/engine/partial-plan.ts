@@ -8,10 +8,9 @@ import {
   type OutlinePayload,
   readOutline,
 } from "./onnx/model-outline.ts";
-import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { type FetchRanges, isFixedWidth, rangesInModel } from "./onnx/payload.ts";
 import { maxPlannedBytes } from "./onnx/read-tensor.ts";
-import { planCompression, type PlanOptions } from "./plan-compression.ts";
+import { type CompressionPlan, planCompression, type PlanOptions } from "./plan-compression.ts";
 import type { RemoteFiles } from "./checkpoints/remote-files.ts";
 import { partitionTasks, writePartition } from "./quantize/tasks/partition.ts";
 import type { ModelFile } from "../contract/models/manifest.ts";
@@ -31,14 +30,15 @@ interface OutlineOptions {
  * @returns what it leaves out
  */
 export async function writeOutline(
-  model: OnnxModel,
+  plan: CompressionPlan,
   file: string,
   { modelSha256, files, signal }: OutlineOptions,
 ): Promise<ModelOutline> {
+  const { model } = plan;
   await using source = await open(model.path, "r");
   await using handle = await open(file, "wx");
   const { size: bytes } = await source.stat();
-  const payloads = await hashLargePayloads(model, signal);
+  const payloads = await hashLargePayloads(plan, signal);
   const outline = { modelSha256, bytes, payloads, files: [...files] };
   let end = 0;
   for (const { offset, position, length } of outlineParts(outline)) {
@@ -52,15 +52,20 @@ export async function writeOutline(
   return outline;
 }
 
+/** Those that a plan only copies or has tasks for: what operators are folded into is read before. */
 async function hashLargePayloads(
-  { path, payloads }: OnnxModel,
+  { model, tasks, layout }: CompressionPlan,
   signal: AbortSignal,
 ): Promise<OutlinePayload[]> {
+  const { path, payloads } = model;
+  const sources = tasks.map(({ source }) => source);
+  const taken = new Set(rangesInModel(model, sources).map(({ offset }) => offset));
   const hashed: OutlinePayload[] = [];
-  for (const payload of payloads) {
+  for (const [index, payload] of payloads.entries()) {
     if (payload.kind !== "file" || payload.path !== path || !isFixedWidth(payload.field)) continue;
     const { offset, length } = payload;
     if (length <= maxPlannedBytes) continue;
+    if (!taken.has(offset) && !layout.placements.has(index)) continue;
     hashed.push({ offset, length, sha256: await hashSource(payload, signal) });
   }
   return hashed.sort((a, b) => a.offset - b.offset);

@@ -9,7 +9,7 @@ import { writeArchive, writeLanguageFiles } from "./language-result.ts";
 import { toJobError } from "./to-job-error.ts";
 import type { JobError } from "../contract/errors.ts";
 import type { Artifact } from "../contract/jobs/artifact.ts";
-import { formatRatio } from "../contract/jobs/latency.ts";
+import { formatRatio, type Latency, type LatencyRatio } from "../contract/jobs/latency.ts";
 import type { ModelDiff } from "../contract/jobs/model-diff.ts";
 import {
   type ModelGraph,
@@ -273,11 +273,21 @@ export function summarizeResult(
   if (qdq) lines.push(`Integers: ${qdq.operators} operators in ${qdq.runtime}`);
   if (accuracy) lines.push(accuracyLine(accuracy));
   if (accuracy?.language) lines.push(languageLine(accuracy.language));
-  if (latency) {
-    const [original, result] = [latency.original.p50Ms.toFixed(2), latency.result.p50Ms.toFixed(2)];
-    lines.push(`Latency: median ${original} ms to ${result} ms, ratio ${formatRatio(latency)}`);
-  }
+  if (latency) lines.push(...latencyLines(latency));
   return lines;
+}
+
+/** The highest ratio, and that of each input shape where there are several. */
+function latencyLines(latency: Latency): string[] {
+  const { original, result, shapes = [] } = latency;
+  const line = (what: string, before: number, after: number, ratio: LatencyRatio) =>
+    `${what}: median ${before.toFixed(2)} ms to ${after.toFixed(2)} ms, ratio ${formatRatio(ratio)}`;
+  return [
+    line("Latency", original.p50Ms, result.p50Ms, latency),
+    ...shapes.map((shape) =>
+      line(`Latency of ${shape.inputs}`, shape.originalP50Ms, shape.resultP50Ms, shape),
+    ),
+  ];
 }
 
 function accuracyLine({ level, samples, data, sqnrDb, cosine }: Accuracy): string {

@@ -35,7 +35,7 @@ export async function shardModel(context: JobContext): Promise<void> {
       await writeCheckpointOutline(inputs.model, file);
     } else {
       if (isRemoteSource(assignment.model.source)) await publishModel(context, inputs.model);
-      await writeOutline(plan.model, file, { modelSha256: sha256, files: external, signal });
+      await writeOutline(plan, file, { modelSha256: sha256, files: external, signal });
     }
     const outline = await blobs.writeFile(file, { signal });
     reporter.outline(outline);

@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
+import { completed, endJob, failed } from "../github-app/reported-batch.ts";
+import { makeTestApp } from "../server/test-app.ts";
 import { until } from "../support/until.ts";
 import { prepareStep } from "./prepare-step.ts";
 import { gitHubFaults } from "./support/github-faults.ts";
+import { serveApp } from "./support/serve-app.ts";
 import { commits, workflowEvents } from "./support/workflow-event.ts";
-import { writeWorkspaceModel } from "./workspace-models.ts";
 
 /** What makes results comparable with the original, though not how fast they are. */
 const evaluated = { recipe: "evaluation: { latencyBudgetSeconds: 0 }" };
@@ -169,10 +171,21 @@ test("a limit for the hour leaves no check run in progress", async (t) => {
 });
 
 test("beyond twelve jobs only those that failed have check runs of their own", async (t) => {
-  const { gitHub, runner, run } = await prepareStep(t);
-  for (let i = 0; i < 12; i++) await writeWorkspaceModel(runner.workspace, `m${i}.onnx`, i);
-  await writeFile(path.join(runner.workspace, "broken.onnx"), "no model");
-  const { outputs } = await run({ models: "m*.onnx\nbroken.onnx", "dry-run": "true" });
+  const service = await makeTestApp(t);
+  const { gitHub, runner, inputs } = await prepareStep(t);
+  const names = [...Array.from({ length: 12 }, (_, i) => `m${i}`), "broken"];
+  const step = await runner.start({
+    ...inputs,
+    "service-url": await serveApp(t, service),
+    token: service.admin,
+    models: names.map((name) => `${name}=https://models.example/${name}.onnx`).join("\n"),
+    "dry-run": "true",
+  });
+  await step.untilLog(/^Batch batch-\w+: 13 jobs$/m);
+  for (const [i, id] of service.submitted.entries()) {
+    await endJob(service, id, names[i] === "broken" ? failed : completed);
+  }
+  const { outputs } = await step.ended;
   assert.equal(outputs["jobs"], "13");
   assert.deepEqual(
     gitHub.checkRuns().map(({ name, conclusion }) => [name, conclusion]),

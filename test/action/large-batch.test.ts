@@ -1,28 +1,17 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
 import path from "node:path";
-import test, { type TestContext } from "node:test";
-import { getRequestListener } from "@hono/node-server";
+import test from "node:test";
 import type { UnnumberedEvent } from "../../src/contract/jobs/worker.ts";
 import { githubLimits } from "../../src/report/markdown.ts";
 import { logEvent, makeTestApp, type TestApp, beginTestWorker } from "../server/test-app.ts";
 import { startGitHub } from "./support/github-double.ts";
-import { listenLocally } from "../support/listen-locally.ts";
 import { prepareRunner } from "./support/runner.ts";
+import { serveApp } from "./support/serve-app.ts";
 import { workflowEvents } from "./support/workflow-event.ts";
 
 const main = path.join(import.meta.dirname, "../../src/action/main.ts");
 const jobCount = 2000;
 const longLine = "x".repeat(65_000);
-
-/** The service's HTTP interface, whose jobs are played. */
-async function serve(t: TestContext, { app }: TestApp): Promise<string> {
-  const listener = getRequestListener(app.fetch);
-  return listenLocally(
-    t,
-    createServer((request, response) => void listener(request, response)),
-  );
-}
 
 const size = { originalBytes: 1_000_000, resultBytes: 250_000, ratio: 0.25, predicted: false };
 const completed: readonly UnnumberedEvent[] = [
@@ -61,7 +50,7 @@ test("a batch of 2,000 jobs is followed to its end, and reported within GitHub's
     (_, i) => `m${i}=https://models.example/${i}.onnx`,
   );
   const inputs = {
-    "service-url": await serve(t, service),
+    "service-url": await serveApp(t, service),
     token: await service.tokenFor("admin"),
     "github-token": gitHub.token,
     models: models.join("\n"),

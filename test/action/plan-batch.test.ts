@@ -62,6 +62,12 @@ test("planBatch() names files after their paths, finds each once and leaves out 
   ]);
 });
 
+test("planBatch() names a model whose source is no URL", async (t) => {
+  assert.deepEqual(await planProblems(t, { inputs: { models: "https://[", targets } }), [
+    'Input "models": https://[: source is not a URL',
+  ]);
+});
+
 test("planBatch() leaves sources of buckets and of the Hugging Face Hub to the service", async (t) => {
   const sources = [
     "s3://nets/a/det.onnx",

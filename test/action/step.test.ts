@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import { prepareStep } from "./prepare-step.ts";
 import { prepareRunner } from "./support/runner.ts";
@@ -39,12 +40,18 @@ test("a step compresses the workspace's models and reports what came of it", asy
   assert.ok((await readdir(path.join(artifacts, "a-cpu"))).includes("model.onnx"));
 });
 
-test("a second run sends no model again", async (t) => {
-  const { run } = await prepareStep(t);
+test("a repeated run sends no model again, and has results that were deleted made again", async (t) => {
+  const { service, run } = await prepareStep(t);
   const first = await run();
   assert.match(first.log, /^\[upload\] a\.onnx: uploaded, /m);
-  const second = await run({}, { environment: { GITHUB_RUN_ID: "2" } });
+  const records = new DatabaseSync(path.join(service.directory, "service.sqlite"));
+  records.exec("update jobs set document = json_set(document, '$.artifacts', json('[]'))");
+  records.close();
+  const environment = { GITHUB_RUN_ATTEMPT: "2" };
+  const second = await run({ download: "true" }, { environment });
   assert.match(second.log, /^\[upload\] a\.onnx: unchanged, /m);
+  const files = await readdir(path.join(second.outputs["artifacts"] ?? "", "a-cpu"));
+  assert.ok(files.includes("model.onnx"));
 });
 
 for (const [failOn, conclusion, code] of [

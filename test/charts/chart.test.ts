@@ -185,6 +185,19 @@ test(
 );
 
 test(
+  "a variable in worker.pod is the workers', not the operator's",
+  { skip: helmMissing },
+  async () => {
+    const env = [{ name: "PLACE", value: "$(NODE)" }];
+    const rendered = await render({ values: { worker: { pod: { env } } } });
+    const operator = JSON.stringify(
+      find(rendered, "Deployment", "mos-model-optimization-operator"),
+    );
+    assert.ok(operator.includes("$$(NODE)"), operator);
+  },
+);
+
+test(
   "a budget for disruptions is there where another operator stands by",
   { skip: helmMissing },
   async () => {

@@ -312,14 +312,17 @@ async function checkLongTexts(page: Page, dashboard: Dashboard, id: string): Pro
     telemetry: { warnings: [], progress: { fraction: 0.5, message: "Optimizing" } },
   };
   const message = "Quantized the weights of encoder.layers.12.attention.self.query. ".repeat(9);
-  const latency = telemetry.latency && {
-    ...telemetry.latency,
-    ratio: 0.98,
+  const latency = {
+    ratio: 1.09,
     ratioLow: 0.2,
     ratioHigh: 9.5,
     sessions: 2,
-    original: { ...telemetry.latency.original, p50Ms: 1234.5 },
-    result: { ...telemetry.latency.result, p50Ms: 1345.6 },
+    original: { p50Ms: 1234.5, runs: 40 },
+    result: { p50Ms: 1345.6, runs: 40 },
+    shapes: [
+      { inputs: "341 tokens", originalP50Ms: 1234.5, resultP50Ms: 1345.6, ratio: 1.09 },
+      { inputs: "1 token after 340", originalP50Ms: 80.6, resultP50Ms: 37.4, ratio: 0.49 },
+    ],
   };
   const progress = { fraction: 0.6, message };
   const stageSeconds = { fetch: 86000, shard: 86000, optimize: 86000, evaluate: 86000, publish: 9 };
@@ -342,6 +345,8 @@ async function checkLongTexts(page: Page, dashboard: Dashboard, id: string): Pro
     await page.evaluate(tellChange, id);
     await (await answer).finished();
     await status;
+    if (json.telemetry.latency !== undefined)
+      await page.getByText("×0.49 for 1 token after 340").waitFor();
     assert.equal((await log.boundingBox())?.y, place, `the log of a ${json.status} job moved`);
   }
   // The last one failed before it measured anything.

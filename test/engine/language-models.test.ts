@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
-import type { Accuracy } from "../../src/contract/jobs/telemetry.ts";
+import type { Evaluation, PartialRecipe } from "../../src/contract/jobs/recipe.ts";
+import type { Telemetry } from "../../src/contract/jobs/telemetry.ts";
 import type { CompressionReport } from "../../src/engine/compression-report.ts";
 import { evaluateModels } from "../../src/engine/evaluate-models.ts";
 import { pythonMissing, runPythonFile } from "../support/python.ts";
@@ -48,10 +48,14 @@ async function compressVariant(name: Variant, recipe: PartialRecipe): Promise<Re
 /** Worst SQNR on generated samples, dB, and what the log says of the first. */
 async function evaluate(
   { originalPath, resultPath }: Result,
-  options: { availableBytes?: number; dataPath?: string } = {},
-): Promise<{ sqnrDb: number; log: string; accuracy: Accuracy | undefined }> {
+  options: {
+    availableBytes?: number;
+    dataPath?: string;
+    evaluation?: Pick<Evaluation, "samples" | "latencyBudgetSeconds" | "minCosine">;
+  } = {},
+): Promise<Pick<Telemetry, "accuracy" | "latency"> & { sqnrDb: number; log: string }> {
   const lines: string[] = [];
-  let known: Accuracy | undefined;
+  const known: Pick<Telemetry, "accuracy" | "latency"> = {};
   const scratchDirectory = await mkdtemp(join(folder, "scratch-"));
   await evaluateModels({
     originalPath,
@@ -62,11 +66,11 @@ async function evaluate(
     scratchDirectory,
     signal: new AbortController().signal,
     onProgress: () => {},
-    onMeasured: ({ accuracy }) => (known = accuracy ?? known),
+    onMeasured: (figures) => Object.assign(known, figures),
     log: (line) => lines.push(line),
     ...options,
   });
-  return { sqnrDb: known?.sqnrDb ?? NaN, log: lines.join("\n"), accuracy: known };
+  return { ...known, sqnrDb: known.accuracy?.sqnrDb ?? NaN, log: lines.join("\n") };
 }
 
 for (const name of ["untied", "tied", "tied with normalized queries"] as const) {
@@ -119,6 +123,23 @@ test("a decoder is compared on the caller's tokens", { skip: pythonMissing }, as
   const difference = staged.resultPerplexity / language.resultPerplexity - 1;
   assert.ok(Math.abs(difference) < 1e-3, String(difference));
 });
+
+test(
+  "a decoder is timed on a prompt and on a token after it",
+  { skip: pythonMissing },
+  async () => {
+    const result = await compressVariant("untied", int4);
+    const dataPath = await writeData("[1, 2, 3, 4, 5, 6]\n[7, 8]\n");
+    const { latency } = await evaluate(result, {
+      dataPath,
+      evaluation: { samples: 2, latencyBudgetSeconds: 0.1, minCosine: -1 },
+    });
+    assert.deepEqual(
+      latency?.shapes?.map(({ inputs }) => inputs),
+      ["6 tokens", "1 token after 5", "2 tokens"],
+    );
+  },
+);
 
 test("text for a model without a tokenizer is refused", { skip: pythonMissing }, async () => {
   const result = await compressVariant("untied", int4);

@@ -202,6 +202,24 @@ test("a webhook is disabled after an event that failed for days, and goes on whe
   assert.equal((await findWebhook(app, made)).disabledAt, null);
 });
 
+test("a delivery that is replayed during an attempt is sent again, however that one ends", async (t) => {
+  const app = await makeTestApp(t, { allowPrivateAddresses: true });
+  const answer = await app.ask("POST /v1/webhooks", { body: { url: "https://hooks.test/" } });
+  const made = createdWebhook.parse(await answer.json());
+  await startJob(app);
+  const { begin, end } = app.records.webhookQueue;
+  const [underWay] = await begin(made.id, 1);
+  assert.ok(underWay);
+  await app.ask(`POST /v1/webhooks/${made.id}/deliveries/${underWay.id}/replay`);
+  const gone = { isDelivered: false, isGone: true, responseStatus: 410, error: "gone" };
+  await end(underWay, gone);
+  const [replayed] = await listDeliveries(app, made);
+  assert.deepEqual([replayed?.status, replayed?.attempts], ["pending", 0]);
+  assert.equal((await findWebhook(app, made)).disabledAt, null);
+  const [again] = await begin(made.id, 1);
+  assert.deepEqual([again?.id, again?.attempt], [underWay.id, 1]);
+});
+
 test("a replica sends when it leads", async (t) => {
   const app = await makeTestApp(t, { allowPrivateAddresses: true });
   const receiver = await startReceiver(t);

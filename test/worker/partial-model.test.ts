@@ -14,7 +14,10 @@ const size = 512;
 const layerBytes = size * size * 4;
 const unevaluated: PartialRecipe = { evaluation: { level: "none" } };
 
-/** A model of eight weights of 1 MB, and one constant of as much that no scheme changes. */
+/**
+ * A model of eight weights of 1 MB, one constant of as much that no scheme changes, and a convolution
+ * that a number goes into.
+ */
 async function writeLayers({ folder }: PodService) {
   const file = path.join(folder, "layers.onnx");
   const initializer = Array.from({ length: layers }, (_, layer) =>
@@ -25,10 +28,20 @@ async function writeLayers({ folder }: PodService) {
     node("MatMul", [layer === 0 ? "x" : `h${layer}`, name], [`h${layer + 1}`]),
   );
   await writeTinyModel(file, {
-    node: [...nodes, node("Add", [`h${layers}`, "constant"], ["y"])],
+    node: [
+      ...nodes,
+      node("Add", [`h${layers}`, "constant"], ["a"]),
+      node("Conv", ["a", "kernel"], ["b"]),
+      node("Mul", ["b", "two"], ["y"]),
+    ],
     input: [tensorInfo("x", [size, size])],
-    output: [tensorInfo("y", [1, size, size])],
-    initializer: [...initializer, constant],
+    output: [tensorInfo("y", [1, 16, size])],
+    initializer: [
+      ...initializer,
+      constant,
+      floatInitializer("kernel", [16, size, 1], Math.sin),
+      floatInitializer("two", [], () => 2),
+    ],
   });
   return { file, model: { source: `file://${file}`, name: "net" } };
 }
@@ -92,7 +105,7 @@ test("a pod refuses content that differs from what was sharded", async (t) => {
   const stored = blobPath(path.join(service.folder, "service"), sha256);
   const content = await readFile(stored);
   await chmod(stored, 0o644);
-  await writeFile(stored, content.fill(0, content.length / 2));
+  await writeFile(stored, content.fill(0, (layers / 2) * layerBytes));
   const ends = await Promise.all(
     [0, 1].map(async (index) =>
       service.startPod(id, { step: "optimize", index }).then(async ({ ended }) => ended),
@@ -123,7 +136,7 @@ test("pods of a file:// model read only their shares, and notice that it changed
   assert.match(lines.join("\n"), /\[fetch 1\/2\] Read 4\.\d+ MB of the model's 9\.\d+ MB/);
   await waitForPodEnd(await service.startPod(changed, { step: "shard", index: 0 }));
   const content = await readFile(file);
-  await writeFile(file, content.fill(0, content.length / 2));
+  await writeFile(file, content.fill(0, (layers / 2) * layerBytes));
   for (const index of [0, 1]) {
     const { code } = await waitForPodEnd(
       await service.startPod(changed, { step: "optimize", index }),

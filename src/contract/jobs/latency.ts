@@ -41,7 +41,10 @@ export type LatencyRatio = z.infer<typeof latencyRatio>;
 export const maxLatencyShapes = 4;
 
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
-  inputs: shownLine(120).describe("The inputs' names, element types and shapes."),
+  inputs: shownLine(120).describe(
+    "The inputs' names, element types and shapes; of a language model how many tokens, such as " +
+      "`1 token after 340`.",
+  ),
   originalP50Ms: milliseconds.describe("Median of the original, milliseconds."),
   resultP50Ms: milliseconds.describe("Median of the result, milliseconds."),
 });
@@ -53,7 +56,10 @@ export const latency = latencyRatio.extend({
     .array(shapeLatency)
     .max(maxLatencyShapes)
     .optional()
-    .describe("Where there are several input shapes. The other figures are of the slowest one's."),
+    .describe(
+      "Where there are several input shapes, such as a prompt and a token that is generated after " +
+        "it. The other figures are those of the shape with the highest ratio.",
+    ),
   baseline: latencyRatio
     .optional()
     .describe("Of the result relative to the baseline's own result, timed in the same way."),

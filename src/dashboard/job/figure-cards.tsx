@@ -4,6 +4,7 @@ import type { JobDetail } from "../../contract/jobs/job.ts";
 import {
   explainWideInterval,
   formatInterval,
+  type Latency,
   type LatencyRatio,
 } from "../../contract/jobs/latency.ts";
 import { nextStep } from "../../contract/jobs/next-steps.ts";
@@ -165,7 +166,7 @@ function AccuracyCard({ accuracy, limit, ...judged }: AccuracyCardProps) {
 }
 
 interface LatencyCardProps extends LimitProps {
-  readonly latency: NonNullable<Telemetry["latency"]>;
+  readonly latency: Latency;
 }
 
 const judgements = {
@@ -175,7 +176,7 @@ const judgements = {
 } as const;
 
 function LatencyCard({ latency, limit, ...judged }: LatencyCardProps) {
-  const { ratio, ratioLow, ratioHigh, original, result } = latency;
+  const { ratio, ratioLow, ratioHigh, original, result, shapes = [] } = latency;
   const medians = `${formatMs(result.p50Ms)}, original ${formatMs(original.p50Ms)}`;
   const judgement = explainWideInterval(latency) ?? judgements[judgeRatio(latency)];
   const isOtherWay = ratio > 1 !== result.p50Ms > original.p50Ms;
@@ -186,7 +187,11 @@ function LatencyCard({ latency, limit, ...judged }: LatencyCardProps) {
       term="latency"
       big={formatTimes(ratio)}
       beside={describeInterval(latency)}
-      below={`${medians}, ${result.runs} runs; ${judgement}${paired}`}
+      below={
+        shapes.length > 0
+          ? shapes.map(describeShape).join("; ")
+          : `${medians}, ${result.runs} runs; ${judgement}${paired}`
+      }
       scale={{
         from: 0.4,
         to: 1.6,
@@ -201,6 +206,11 @@ function LatencyCard({ latency, limit, ...judged }: LatencyCardProps) {
       {...judged}
     />
   );
+}
+
+function describeShape(shape: NonNullable<Latency["shapes"]>[number]): string {
+  const medians = `${formatMs(shape.resultP50Ms)}, original ${formatMs(shape.originalP50Ms)}`;
+  return `${formatTimes(shape.ratio)} for ${shape.inputs}: ${medians}`;
 }
 
 /** Empty if there is none, and where it says nothing. */

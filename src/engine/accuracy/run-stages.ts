@@ -130,14 +130,14 @@ interface StageSessionOptions extends RunSettings {
  */
 async function withStageSession(
   model: OnnxModel,
-  { which, executionProvider, threads, spinning, scratchDirectory, signal }: StageSessionOptions,
+  { which, executionProvider, threads, scratchDirectory, signal }: StageSessionOptions,
   use: (session: ModelSession) => Promise<void>,
 ): Promise<void> {
   const folder = await mkdtemp(path.join(scratchDirectory, "stage-"));
   try {
     await writeModel(model, { directory: folder, name: "model", signal });
     const file = path.join(folder, "model.onnx");
-    const opening = ModelSession.open(file, { executionProvider, threads, spinning, signal });
+    const opening = ModelSession.open(file, { executionProvider, threads, signal });
     await using session = await labelRuntimeErrors(which, opening, signal);
     await use(session);
   } finally {

@@ -56,9 +56,9 @@ async function runInSession<Work extends SampleWork>(
 
 async function openSession(
   { which, path: modelPath }: ModelRun,
-  { executionProvider, threads, spinning, profileFolder, signal }: SessionSettings,
+  { executionProvider, threads, profileFolder, signal }: SessionSettings,
 ): Promise<ModelSession> {
-  const options = { executionProvider, threads, spinning, signal };
+  const options = { executionProvider, threads, signal };
   const profiled =
     profileFolder === undefined
       ? options

@@ -8,8 +8,6 @@ export interface RunSettings {
   readonly executionProvider: "cpu" | "cuda";
   /** Threads of each operator. */
   readonly threads: number;
-  /** Whether threads that wait may stay awake; they do where this is absent. */
-  readonly spinning?: boolean;
   /** Folder for files that live as long as the evaluation. */
   readonly scratchDirectory: string;
   readonly spoolMemory: SpoolMemory;

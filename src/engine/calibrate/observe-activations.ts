@@ -125,7 +125,6 @@ async function runWritten<Work extends SampleWork>(
   const running = runOnSamples(run, visitor, {
     executionProvider: "cpu",
     threads,
-    spinning: false,
     scratchDirectory: folder,
     spoolMemory: new SpoolMemory(spoolBytes),
     signal,

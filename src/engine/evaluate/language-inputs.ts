@@ -1,5 +1,5 @@
 import type { ModelSignature, TensorSignature } from "./session-protocol.ts";
-import type { Sample, TensorData } from "./tensor-data.ts";
+import { elementTypes, type Sample, type TensorData } from "./tensor-data.ts";
 import type { TokenWindow } from "./token-windows.ts";
 
 /** Output of the scores of each token of the vocabulary. */
@@ -37,7 +37,8 @@ function isTokens({ name, type, shape }: TensorSignature): boolean {
 }
 
 /** Keys or values of past tokens, `[batch, heads, past tokens, head size]`. */
-function isCache({ type, shape: [, heads, , size, ...others] }: TensorSignature): boolean {
+function isCache({ type, shape }: Pick<TensorSignature, "type" | "shape">): boolean {
+  const [, heads, , size, ...others] = shape;
   const isSized = typeof heads === "number" && typeof size === "number" && others.length === 0;
   return isSized && (type === "float32" || type === "float16");
 }
@@ -60,4 +61,44 @@ export function createTokenSample({ inputs }: LanguageInputs, window: TokenWindo
     const elementType = type === "int64" ? "int64" : "int32";
     return { name, type: elementType, shape: [1, window.length], bytes };
   });
+}
+
+/** How many tokens a text has in a sample, after how many; undefined for samples of other models. */
+export function describeTokens(sample: Sample): string | undefined {
+  const ids = sample.find(({ name }) => name === "input_ids");
+  const cache = sample.find(isCache);
+  if (ids === undefined || cache === undefined || ids.shape[0] !== 1) return undefined;
+  const [tokens, past] = [ids.shape[1], cache.shape[2]];
+  const count = `${tokens} ${tokens === 1 ? "token" : "tokens"}`;
+  return past === 0 ? count : `${count} after ${past}`;
+}
+
+/** Most bytes of the caches of a step: those of long windows in models with many heads are larger. */
+const maxCacheBytes = 256 * 1024 ** 2;
+
+/**
+ * A token of a window after caches of those before it, as a decoder generates text: the last one, or
+ * the last whose caches are not too large. They are zeros: values do not change the time of a run.
+ * @param prompt a sample of createTokenSample
+ */
+export function createTokenStep(prompt: Sample): Sample {
+  const tokens = prompt.find(({ name }) => name === "input_ids")?.shape[1] ?? 1;
+  const tokenBytes = prompt.filter(isCache).reduce((sum, cache) => sum + cacheBytes(cache, 1), 0);
+  const past = Math.min(tokens - 1, Math.floor(maxCacheBytes / tokenBytes));
+  return prompt.map((tensor): TensorData => {
+    const { name, type, shape, bytes } = tensor;
+    if (isCache(tensor)) {
+      const zeros = new Uint8Array(cacheBytes(tensor, past));
+      return { name, type, shape: shape.with(2, past), bytes: zeros };
+    }
+    const first = name === "attention_mask" ? 0 : past;
+    const elementBytes = elementTypes[type].bytes;
+    const taken = bytes.slice(first * elementBytes, (past + 1) * elementBytes);
+    return { name, type, shape: [1, past + 1 - first], bytes: taken };
+  });
+}
+
+function cacheBytes({ type, shape }: TensorData, tokens: number): number {
+  const [batch = 1, heads = 1, , size = 1] = shape;
+  return batch * heads * tokens * size * elementTypes[type].bytes;
 }

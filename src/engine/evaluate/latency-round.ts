@@ -58,10 +58,8 @@ async function openForRound(
   { process, paths, executionProvider, threads, signal }: RoundOptions,
 ): Promise<ModelSignature> {
   const modelPath = paths[which];
-  const opening = process.request(
-    { do: "open", key: which, modelPath, executionProvider, threads, optimize: true },
-    "open",
-  );
+  const options = { executionProvider, threads, optimize: true, spinning: true } as const;
+  const opening = process.request({ do: "open", key: which, modelPath, ...options }, "open");
   return (await labelRuntimeErrors(which, opening, signal)).signature;
 }
 

@@ -11,8 +11,8 @@ interface OpenOptions {
   threads: number;
   /** Whether the runtime may fuse, fold and rearrange the graph; it may where this is absent. */
   optimize?: boolean;
-  /** Whether threads that wait may stay awake, for speed; they do where this is absent. */
-  spinning?: boolean | undefined;
+  /** Whether threads that wait stay awake, for times; they sleep where this is absent. */
+  spinning?: boolean;
   /** Path that the name of a profile starts with; without it there is no profile. */
   profilePrefix?: string;
   signal: AbortSignal;
@@ -26,17 +26,13 @@ interface OpenOptions {
 export class ModelSession implements AsyncDisposable {
   readonly signature: ModelSignature;
   readonly #process: RuntimeProcess;
-  readonly #options: Pick<OpenOptions, "threads" | "spinning">;
+  readonly #threads: number;
   #outputs: string[] = [];
 
-  private constructor(
-    process: RuntimeProcess,
-    signature: ModelSignature,
-    options: Pick<OpenOptions, "threads" | "spinning">,
-  ) {
+  private constructor(process: RuntimeProcess, signature: ModelSignature, threads: number) {
     this.#process = process;
     this.signature = signature;
-    this.#options = options;
+    this.#threads = threads;
   }
 
   static async open(modelPath: string, { signal, ...options }: OpenOptions): Promise<ModelSession> {
@@ -46,7 +42,8 @@ export class ModelSession implements AsyncDisposable {
         { do: "open", key, modelPath, optimize: true, ...options },
         "open",
       );
-      return new ModelSession(process, await fixCacheSizes(modelPath, reply.signature), options);
+      const fixed = await fixCacheSizes(modelPath, reply.signature);
+      return new ModelSession(process, fixed, options.threads);
     } catch (error) {
       await process[Symbol.asyncDispose]();
       throw error;
@@ -70,8 +67,7 @@ export class ModelSession implements AsyncDisposable {
 
   /** Has later runs sum up rows of outputs in the process, with a model of one Gemm. */
   async beginSums({ modelPath, rows }: RowSums): Promise<void> {
-    const { threads, spinning } = this.#options;
-    const options = { executionProvider: "cpu", threads, spinning, optimize: true } as const;
+    const options = { executionProvider: "cpu", threads: this.#threads, optimize: true } as const;
     await this.#process.request({ do: "open", key: productKey, modelPath, ...options }, "open");
     await this.#process.request({ do: "begin-sums", key: productKey, sums: [...rows] }, "summing");
   }

@@ -1,6 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { describeShapes, requireTensorInputs, type TrialOptions } from "./generate-sample.ts";
+import { createTokenStep } from "./language-inputs.ts";
 import { evaluationDataInvalidError, matchArraysToInputs } from "./npy-arrays.ts";
 import type { RunnableModel } from "./model-session.ts";
 import type { TensorSignature } from "./session-protocol.ts";
@@ -202,12 +203,14 @@ const maxBytes = 256 * 1024 ** 2;
 
 /**
  * The first sample of each shape, as many as are reasonable to keep in memory; the first one of
- * samples that are not the caller's, whose other shapes are as good as any.
+ * samples that are not the caller's, whose other shapes are as good as any. After the first window of
+ * tokens comes a step that generates one.
  */
 export async function findDistinctSamples({
   data,
+  windows,
   samples,
-}: Pick<SampleSource, "data" | "samples">): Promise<Sample[]> {
+}: Pick<SampleSource, "data" | "windows" | "samples">): Promise<Sample[]> {
   const byShape = new Map<string, Sample>();
   let bytes = 0;
   for await (const sample of samples) {
@@ -216,6 +219,10 @@ export async function findDistinctSamples({
     bytes += sample.reduce((sum, tensor) => sum + tensor.bytes.length, 0);
     if (byShape.size > 0 && bytes > maxBytes) break;
     byShape.set(shapes, sample);
+    if (windows !== undefined && byShape.size === 1) {
+      const step = createTokenStep(sample);
+      byShape.set(describeShapes(step), step);
+    }
     if (data !== "caller") break;
   }
   return [...byShape.values()];

@@ -49,7 +49,10 @@ interface OpenRequest extends OfModel {
   readonly threads: number;
   /** Whether the runtime may fuse, fold and rearrange the graph. */
   readonly optimize: boolean;
-  /** Whether threads that wait may stay awake; they do. */
+  /**
+   * Whether threads that wait stay awake, which is faster where no other program needs the
+   * processor, as where models are used; they sleep where this is absent.
+   */
   readonly spinning?: boolean | undefined;
   /** Path that the name of a profile starts with; none without it. */
   readonly profilePrefix?: string | undefined;

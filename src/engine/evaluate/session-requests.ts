@@ -172,7 +172,7 @@ type OpenRequest = Extract<SessionRequest, { do: "open" }>;
 
 /** Options of ONNX Runtime for a request to open a model. */
 function sessionOptions(request: OpenRequest): InferenceSession.SessionOptions {
-  const { executionProvider, threads, optimize, spinning = true, profilePrefix } = request;
+  const { executionProvider, threads, optimize, spinning = false, profilePrefix } = request;
   const options: InferenceSession.SessionOptions = {
     executionProviders: executionProvider === "cpu" ? ["cpu"] : [executionProvider, "cpu"],
     intraOpNumThreads: threads,

@@ -7,6 +7,7 @@ import {
 import type { RatioInterval } from "./ratio-estimate.ts";
 import type { RoundTimes } from "./latency-round.ts";
 import { describeShapes } from "./generate-sample.ts";
+import { describeTokens } from "./language-inputs.ts";
 import { percentile } from "./percentile.ts";
 import type { Sample } from "./tensor-data.ts";
 
@@ -60,7 +61,7 @@ function nameBounds({ ratio, low, high }: RatioInterval) {
 
 function summarizeShape({ sample, rounds, interval }: MeasuredShape) {
   return {
-    inputs: describeShapes(sample).slice(0, maxInputsLength),
+    inputs: describeTokens(sample) ?? describeShapes(sample).slice(0, maxInputsLength),
     originalP50Ms: summarizeRuns(rounds.flatMap(({ original }) => original)).p50Ms,
     resultP50Ms: summarizeRuns(rounds.flatMap(({ result }) => result)).p50Ms,
     ...nameBounds(interval),

@@ -31,6 +31,7 @@ export async function withProbeSession<T>(
       executionProvider: "cpu",
       threads,
       optimize: false,
+      spinning: true,
       profilePrefix: path.join(folder, "profile"),
       signal,
     });

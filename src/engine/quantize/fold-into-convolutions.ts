@@ -10,16 +10,24 @@ import {
   type NodeProto,
   NodeProtoSchema,
   type TensorProto,
-  TensorProto_DataLocation,
   TensorProto_DataType as DataType,
   TensorProtoSchema,
 } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
-import { readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
+import { maxPlannedBytes, readTensor, tensorByteLength } from "../onnx/read-tensor.ts";
 
 /** Largest kernel that is read to be multiplied, bytes. */
 const maxKernelBytes = 64 * 1024 ** 2;
-const maxChannelBytes = 1024 ** 2;
+/**
+ * The largest factor of a kernel may have this size, or be as small: what is larger might overflow, in
+ * half precision too, which no normalization is folded for.
+ */
+const maxFactor = { numbers: 2 ** 10, channels: 2 ** 40 } as const;
+/**
+ * Largest offset, beside inputs of about 1, that a bias gets from before a convolution, which takes
+ * what is farther from 0 then: errors of its weight, and of that as it is rounded, count for more.
+ */
+const maxMovedOffset = 0.25;
 
 interface FoldOptions {
   /** Patterns of weights that are not multiplied. */
@@ -50,7 +58,8 @@ export function foldAfterConvolutions(
 /**
  * Folds constant Add, Sub, Mul and Div of one number before a convolution into its weight and bias,
  * where nothing else uses what is between. What is added stays before a convolution that pads its
- * input with zeros: the factor goes into the weight then, and what is added is divided by it.
+ * input with zeros, and where it is large: the factor goes into the weight then, and what is added
+ * is divided by it.
  */
 export function foldBeforeConvolutions(
   model: OnnxModel,
@@ -117,19 +126,27 @@ function foldAfter(conv: NodeProto, folding: Folding): void {
     if (step === undefined) break;
     const { factors, offsets } = step;
     if (!kernel.isOwn && factors.some((factor) => factor !== 1)) break;
-    affine = {
+    const joined = {
       factors: affine.factors.map((factor, channel) => factor * at(factors, channel)),
       offsets: affine.offsets.map(
         (offset, channel) => offset * at(factors, channel) + at(offsets, channel),
       ),
     };
+    if (!isFoldable(joined.factors, folding)) break;
+    affine = joined;
     folding.removed.add(next);
     last = next;
   }
   if (last === conv) return;
-  multiplyChannels(folding, kernel.tensor, affine.factors);
+  multiplyKernel(folding, kernel, affine.factors);
   writeBias(folding, conv, affine.offsets);
-  conv.output = last.output;
+  // A normalization may name absent outputs too.
+  conv.output = [at(last.output, 0)];
+}
+
+function isFoldable(factors: Float64Array, { constants }: FoldOptions): boolean {
+  const largest = factors.reduce((most, factor) => Math.max(most, Math.abs(factor)), 0);
+  return largest >= 1 / maxFactor[constants] && largest <= maxFactor[constants];
 }
 
 /** @returns the node that adds before the convolution what its bias cannot */
@@ -139,8 +156,9 @@ function foldBefore(conv: NodeProto, folding: BeforeFolding): NodeProto | undefi
   const bias = kernel && readBias(folding, conv, kernel);
   if (!kernel?.isOwn || bias === undefined) return undefined;
   const { input, factor, offset, chain } = readChain(folding, conv.input[0] ?? "", kernel);
-  const isAdded = offset !== 0 && isPadded(conv);
-  if (chain.length <= Number(isAdded) || factor === 0) return undefined;
+  const factors = new Float64Array(kernel.count).fill(factor);
+  const isAdded = offset !== 0 && (isPadded(conv) || Math.abs(offset) > maxMovedOffset);
+  if (chain.length <= Number(isAdded) || !isFoldable(factors, folding)) return undefined;
   for (const node of chain) removed.add(node);
   if (!isAdded && offset !== 0) {
     const sums = sumChannels(model, kernel.tensor, kernel.count);
@@ -150,7 +168,7 @@ function foldBefore(conv: NodeProto, folding: BeforeFolding): NodeProto | undefi
       bias.map((each, channel) => each + offset * at(sums, channel)),
     );
   }
-  multiplyChannels(folding, kernel.tensor, new Float64Array(kernel.count).fill(factor));
+  multiplyKernel(folding, kernel, factors);
   if (!isAdded) {
     conv.input = [input, ...conv.input.slice(1)];
     return undefined;
@@ -178,7 +196,8 @@ function readChain(folding: BeforeFolding, result: string, { inner }: Channels):
   for (;;) {
     const node = findPrevious(folding, input);
     const value = node?.input.find((name) => findConstant(folding, name) === undefined);
-    const step = node && readStep(folding, { node, value }, { count: 1, inner });
+    // A constant of all axes might give a value of fewer the others.
+    const step = node && readStep(folding, { node, value }, { count: 1, inner: inner - 1 });
     if (!node || !step || value === undefined || folding.kept.has(node))
       return { input, factor, offset, chain };
     offset += factor * at(step.offsets, 0);
@@ -199,6 +218,8 @@ function isPadded(conv: NodeProto): boolean {
 /** The constant weight of a convolution. */
 interface Kernel extends Channels {
   readonly tensor: TensorProto;
+  /** The Constant node that has it; undefined for an initializer. */
+  readonly producer: NodeProto | undefined;
   /** Whether it may be multiplied. */
   readonly isOwn: boolean;
 }
@@ -210,7 +231,8 @@ function findKernel(folding: Folding, conv: NodeProto): Kernel | undefined {
   const isSmall = tensorByteLength(value.constant) <= maxKernelBytes;
   const isExcluded = matchesAny([value.name, conv.name], folding.exclude);
   const isOwn = value.uses.length === 1 && isSmall && !isExcluded;
-  return { tensor: value.constant, count, inner: others.length - 1, isOwn };
+  const { constant: tensor, producer } = value;
+  return { tensor, producer, count, inner: others.length - 1, isOwn };
 }
 
 /** Zeros without one; undefined where it is no constant. */
@@ -320,36 +342,39 @@ function readChannels(
   { count, inner }: Channels,
 ): Float64Array | undefined {
   const tensor = findConstant(folding, name)?.constant;
-  if (tensor === undefined || tensorByteLength(tensor) > maxChannelBytes) return undefined;
+  if (tensor === undefined || tensorByteLength(tensor) > maxPlannedBytes) return undefined;
   const dims = tensor.dims.map(Number);
   const axis = dims.length - 1 - inner;
   const isOne = dims.every((size) => size === 1) && axis <= 1;
   const isVector = axis >= 0 && dims.every((size, each) => size === (each === axis ? count : 1));
   if (!isOne && !(isVector && axis <= 1)) return undefined;
-  const bytes = readTensor(folding.model, tensor, maxChannelBytes);
+  const bytes = readTensor(folding.model, tensor);
   const numbers = new Float32Array(bytes.slice().buffer);
   return isOne ? new Float64Array(count).fill(at(numbers, 0)) : Float64Array.from(numbers);
 }
 
-/** Multiplies a kernel in place, so that it keeps its name. */
-function multiplyChannels(
-  { model, changed }: Folding,
-  kernel: TensorProto,
+/** Puts a kernel that is multiplied, under the same name, in the place of one. */
+function multiplyKernel(
+  { model, graph, changed }: Folding,
+  { tensor, producer }: Kernel,
   factors: Float64Array,
 ): void {
   if (factors.every((factor) => factor === 1)) return;
-  changed.add(kernel);
-  const numbers = readNumbers(model, kernel);
+  const numbers = readNumbers(model, tensor);
   const inner = numbers.length / factors.length;
   for (const [channel, factor] of factors.entries()) {
     for (let each = channel * inner; each < (channel + 1) * inner; each++) {
       numbers[each] = at(numbers, each) * factor;
     }
   }
-  kernel.externalData = [];
-  kernel.dataLocation = TensorProto_DataLocation.DEFAULT;
-  kernel.floatData = [];
-  kernel.rawData = new Uint8Array(numbers.buffer);
+  const { name, dims, dataType } = tensor;
+  const rawData = new Uint8Array(numbers.buffer);
+  const multiplied = create(TensorProtoSchema, { name, dims, dataType, rawData });
+  changed.add(multiplied);
+  const attribute = producer && findAttribute(producer, "value");
+  // Calls of a function may share the tensor.
+  if (attribute !== undefined) attribute.t = multiplied;
+  else graph.initializer.splice(graph.initializer.indexOf(tensor), 1, multiplied);
 }
 
 /** Of each output channel of a kernel, the sum of its numbers. */

@@ -111,7 +111,7 @@ function splitConstant(
 }
 
 function isNear(number: number | undefined, wanted: number): boolean {
-  return number !== undefined && Math.abs(number - wanted) < 1e-6;
+  return number !== undefined && Math.abs(number - wanted) < 1e-6 * wanted;
 }
 
 /** Replaces x · (erf(x / √2) + 1) · 0.5 by ONNX Runtime's Gelu. */

@@ -138,6 +138,7 @@ export async function endDeliveryAttempt(
   const { isDelivered, isGone, responseStatus, error } = outcome;
   const isFailed = !isDelivered && (isGone || delivery.attempt >= limits.webhookAttempts);
   const isEnded = isDelivered || isFailed;
+  if (isDelivered) await recordSuccess(writing, delivery);
   const wasWaiting = await isWaiting(trx, delivery.id);
   const { numUpdatedRows } = await trx
     .updateTable("webhook_deliveries")
@@ -148,10 +149,11 @@ export async function endDeliveryAttempt(
       next_attempt_at: isEnded ? null : secondsLater(now, retrySeconds(delivery.attempt)),
     })
     .where("id", "=", delivery.id)
+    // One that was replayed meanwhile is sent again, however this attempt ended.
+    .where("attempts", "=", delivery.attempt)
     .executeTakeFirst();
-  const waiting = Number(!isEnded) - Number(wasWaiting);
-  if (numUpdatedRows > 0n) await addWaitingDeliveries(trx, delivery.webhookId, waiting);
-  if (isDelivered) await recordSuccess(writing, delivery);
+  if (numUpdatedRows === 0n) return;
+  await addWaitingDeliveries(trx, delivery.webhookId, Number(!isEnded) - Number(wasWaiting));
   if (isFailed) await disableWebhook(writing, delivery, outcome);
 }
 

@@ -46,12 +46,19 @@ async function backUpAmongOthers(
   for (const name of await readdir(folder)) {
     if (name.endsWith(unfinished)) await rm(join(folder, name), { recursive: true });
   }
-  const copy = join(folder, new Date().toISOString().replace(/\.\d+/, "").replaceAll(":", "-"));
+  const own = new Date().toISOString().replace(/\.\d+/, "").replaceAll(":", "-");
+  const copy = join(folder, own);
   const summary = await backUp(directory, copy + unfinished);
   await rename(copy + unfinished, copy);
   await syncFolder(folder);
-  const copies = (await readdir(folder)).filter((name) => finishedName.test(name)).toSorted();
-  for (const name of copies.slice(0, -count)) await rm(join(folder, name), { recursive: true });
+  // This copy stays also where the clock was ahead when others were made.
+  const others = (await readdir(folder)).filter((name) => finishedName.test(name) && name !== own);
+  for (const name of others
+    .toSorted()
+    .toReversed()
+    .slice(count - 1)) {
+    await rm(join(folder, name), { recursive: true });
+  }
   return summary.replaceAll(copy + unfinished, copy);
 }
 

@@ -6,7 +6,10 @@ import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import { createCandidateRunner } from "../../../src/engine/candidate-runner.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
+import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
 import { realModel, realModelMissing, type RealModelName } from "../../support/real-models.ts";
+import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
+import { measureSqnrDb } from "../quantize/candidates.ts";
 import { contribTarget, makeFolder } from "../quantize/compress.ts";
 
 const quiet = {
@@ -82,3 +85,30 @@ for (const [which, { model: name, recipe, gain: least }] of Object.entries(cases
     },
   );
 }
+
+test("Biases beside weights whose codes for 0 are not 0 stay as they are", async () => {
+  await using folder = await makeFolder();
+  const model = join(folder.path, "gemm.onnx");
+  const normal = createNormal(createRandom(3));
+  await writeTinyModel(model, {
+    node: [node("Gemm", ["x", "matrix", "bias"], ["y"])],
+    input: [tensorInfo("x", [4, 32])],
+    output: [tensorInfo("y", [4, 16])],
+    initializer: [
+      floatInitializer("matrix", [32, 16], normal),
+      floatInitializer("bias", [16], normal),
+    ],
+  });
+  const recipe = { scheme: "int8-dynamic", dequantize: "load-only", calibration } as const;
+  await compressModel(model, {
+    ...quiet,
+    kind: "compress",
+    recipe: resolveRecipe(recipe),
+    // Without dot products weights are uint8.
+    target: { ...contribTarget, instructionSets: [] },
+    outputDirectory: folder.path,
+    correctsBiases: true,
+  });
+  const sqnrDb = await measureSqnrDb(model, join(folder.path, "model.onnx"));
+  assert.ok(sqnrDb > 30, `${sqnrDb} dB`);
+});

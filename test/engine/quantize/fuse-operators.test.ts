@@ -29,7 +29,7 @@ const plus3 = node("Add", ["x", "three"], ["a"]);
 const scaled = [
   node("Relu", ["x"], ["a"]),
   node("Mul", ["a", "third"], ["b"]),
-  node("Add", ["three", "b"], ["z"]),
+  node("Add", ["fifth", "b"], ["z"]),
 ];
 
 const cases: Readonly<Record<string, Case>> = {
@@ -45,6 +45,11 @@ const cases: Readonly<Record<string, Case>> = {
     nodes: [node("Add", ["x", "three"], ["a"]), clip("b", 5), node("Div", ["b", "six"], ["z"])],
     operators: ["Clip"],
     changed: ["before_bias", "behind"],
+  },
+  "a Clip that is multiplied by a small number near to one over its range stays": {
+    nodes: [plus3, clip("b", 65_535), node("Mul", ["b", "small"], ["z"])],
+    operators: ["Clip", "Mul"],
+    changed: ["before_bias"],
   },
   "numbers behind a convolution go into its weight and bias": {
     nodes: [
@@ -70,6 +75,30 @@ const cases: Readonly<Record<string, Case>> = {
     isPadded: true,
     operators: ["Relu", "Add"],
     changed: ["behind"],
+  },
+  "what is added before a convolution stays there where it is large": {
+    nodes: [
+      node("Relu", ["x"], ["a"]),
+      node("Mul", ["a", "third"], ["b"]),
+      node("Sub", ["b", "three"], ["z"]),
+    ],
+    operators: ["Relu", "Add"],
+    changed: ["behind"],
+  },
+  "factors beyond the range of numbers stay": {
+    nodes: [
+      node("Mul", ["x", "denormal"], ["a"]),
+      node("Relu", ["a"], ["b"]),
+      node("Div", ["b", "denormal"], ["z"]),
+    ],
+    operators: ["Mul", "Relu", "Div"],
+  },
+  "a number that adds an axis before a convolution stays": {
+    nodes: [
+      node("Squeeze", ["x"], ["a"], [{ name: "axes", type: AttributeType.INTS, ints: [0n] }]),
+      node("Mul", ["a", "axes"], ["z"]),
+    ],
+    operators: ["Squeeze", "Mul"],
   },
   "numbers of channels before a convolution stay": {
     nodes: [node("Relu", ["x"], ["a"]), node("Mul", ["a", "channels"], ["z"])],
@@ -139,6 +168,10 @@ for (const [what, one] of Object.entries(cases)) {
           floatInitializer("one", [], () => 1),
           floatInitializer("three", [1], () => 3),
           floatInitializer("six", [], () => 6),
+          floatInitializer("fifth", [1], () => 0.2),
+          floatInitializer("small", [], () => 1.05 / 65_535),
+          floatInitializer("denormal", [], () => 1e-40),
+          floatInitializer("axes", [1, 1, 1, 1], () => 2),
           floatInitializer("sixth", [1], () => 1 / 6),
           floatInitializer("third", [], () => 0.3),
           floatInitializer("half", [], () => 0.5),
@@ -162,3 +195,48 @@ for (const [what, one] of Object.entries(cases)) {
     assert.deepEqual(reported.toSorted(), [...changed, "exact"].toSorted());
   });
 }
+
+test(
+  "a weight that calls of a function share is multiplied for each",
+  { skip: pythonMissing },
+  async () => {
+    await using folder = await makeFolder();
+    const file = join(folder.path, "original.onnx");
+    const tensor = (t: ReturnType<typeof floatInitializer>) => ({
+      name: "value",
+      type: AttributeType.TENSOR,
+      t,
+    });
+    const kernel = floatInitializer("", [4, 4, 1, 1], normal);
+    const scaledConv = {
+      domain: "local",
+      name: "ScaledConv",
+      input: ["a"],
+      output: ["d"],
+      attributeProto: [{ ...tensor(kernel), name: "kernel" }],
+      opsetImport: [{ domain: "", version: 17n }],
+      node: [
+        node("Constant", [], ["b"], [{ ...tensor(kernel), t: undefined, refAttrName: "kernel" }]),
+        node("Constant", [], ["three"], [tensor(floatInitializer("", [], () => 3))]),
+        node("Conv", ["a", "b"], ["c"]),
+        node("Mul", ["c", "three"], ["d"]),
+      ],
+    };
+    const call = (input: string, output: string) => ({
+      ...node("ScaledConv", [input], [output]),
+      domain: "local",
+    });
+    await writeTinyModel(
+      file,
+      {
+        node: [call("x", "h"), call("h", "y")],
+        input: [tensorInfo("x", [1, 4, 8, 8])],
+        output: [tensorInfo("y", [1, 4, 8, 8])],
+      },
+      { functions: [scaledConv], domains: ["local"] },
+    );
+    await compress(file, folder.path, { scheme: "int8-weight", minElements: 0 });
+    const { sqnrDb } = await compareResult(file, folder.path);
+    assert.ok(sqnrDb > 30, `${sqnrDb} dB`);
+  },
+);

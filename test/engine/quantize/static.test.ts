@@ -180,7 +180,9 @@ async function writeOldNetwork(folder: string): Promise<string> {
       node: [
         node("Conv", ["x", "first"], ["a"]),
         node("Clip", ["a"], ["b"], [limit("min", 0), limit("max", 6)]),
-        node("Conv", ["b", "second"], ["c"]),
+        node("Conv", ["b", "second"], ["m"]),
+        // Outputs of training may be named as absent.
+        node("BatchNormalization", ["m", "gain", "shift", "shift", "gain"], ["c", "", "", "", ""]),
         node("Softmax", ["c"], ["d"], [integerAttribute("axis", 3)]),
         node("MatMul", ["d", "matrix"], ["y"]),
       ],
@@ -189,6 +191,8 @@ async function writeOldNetwork(folder: string): Promise<string> {
       initializer: [
         floatInitializer("first", [8, 4, 3, 3], normal),
         floatInitializer("second", [8, 8, 3, 3], () => normal() / 16),
+        floatInitializer("gain", [8], () => 0.9),
+        floatInitializer("shift", [8], () => 0.1),
         floatInitializer("matrix", [12, 32], normal),
       ],
     },
@@ -208,11 +212,11 @@ test("int8-static rounds what a Clip of an old opset gives", { skip: pythonMissi
   assert.ok(sqnrDb > 25, `${sqnrDb} dB`);
 });
 
-test("weights of functions that stay are not quantized by ranges", async () => {
-  await using folder = await makeFolder();
-  const { data } = await writeModels(folder.path);
-  const model = join(folder.path, "function.onnx");
-  const t = floatInitializer("w", [14, 32], normal);
+/** A function that is not inlined, behind a convolution. */
+async function writeCall(folder: string): Promise<string> {
+  const model = join(folder, "function.onnx");
+  const constant = (t: ReturnType<typeof floatInitializer>) =>
+    node("Constant", [], [t.name ?? ""], [{ name: "value", type: AttributeType.TENSOR, t }]);
   const inner = {
     domain: "local",
     name: "Inner",
@@ -220,8 +224,10 @@ test("weights of functions that stay are not quantized by ranges", async () => {
     output: ["b"],
     opsetImport: [{ domain: "", version: 18n }],
     node: [
-      node("Constant", [], ["w"], [{ name: "value", type: AttributeType.TENSOR, t }]),
-      node("MatMul", ["a", "w"], ["b"]),
+      constant(floatInitializer("w", [14, 32], normal)),
+      constant(floatInitializer("k", [8, 8, 1, 1], normal)),
+      node("MatMul", ["a", "w"], ["m"]),
+      node("Conv", ["m", "k"], ["b"]),
     ],
   };
   await writeTinyModel(
@@ -237,9 +243,43 @@ test("weights of functions that stay are not quantized by ranges", async () => {
     },
     { functions: [inner], domains: ["local"] },
   );
+  return model;
+}
+
+test("weights of functions that stay are not quantized by ranges", async () => {
+  await using folder = await makeFolder();
+  const [{ data }, model] = [await writeModels(folder.path), await writeCall(folder.path)];
   const report = await compressStatic({ model, data }, folder.path, { calibration });
   assert.match(weightNamed(report, "kernel").form ?? "", /by calibration/v);
   assert.equal(weightNamed(report, "w").reason, "is used in a function");
+});
+
+test("inputs of convolutions in functions that stay are not averaged", async () => {
+  await using folder = await makeFolder();
+  const [{ data }, model] = [await writeModels(folder.path), await writeCall(folder.path)];
+  const recipe = { scheme: "int8-weight", calibration, minElements: 0 } as const;
+  const report = await compressStatic({ model, data }, folder.path, recipe);
+  assert.match(weightNamed(report, "k").form ?? "", /restored at load/v);
+});
+
+test("an output whose weights are all 0 keeps its bias", { skip: pythonMissing }, async () => {
+  await using folder = await makeFolder();
+  const model = join(folder.path, "dead.onnx");
+  const recipe = { calibration, minElements: 0 } as const;
+  await writeTinyModel(model, {
+    node: [node("Mul", ["x", "hundred"], ["a"]), node("Conv", ["a", "kernel", "bias"], ["y"])],
+    input: [tensorInfo("x", shape)],
+    output: [tensorInfo("y", [1, 4, 16, 16])],
+    initializer: [
+      floatInitializer("hundred", [16], () => 100),
+      floatInitializer("kernel", [4, 4, 1, 1], (index) => (index < 4 ? 0 : normal() / 1000)),
+      floatInitializer("bias", [4], () => 0.1),
+    ],
+  });
+  const { data } = await writeModels(folder.path);
+  await compressStatic({ model, data }, folder.path, recipe);
+  const { sqnrDb } = await compareResult(model, folder.path);
+  assert.ok(sqnrDb > 30, `${sqnrDb} dB`);
 });
 
 test("values that stand for infinity are never quantized", async () => {

@@ -259,7 +259,7 @@ function containerResources(
   { gpu, resources = {}, scratch, pod: { resourceClaims } = {} }: ConfiguredTarget,
   { peakMemoryBytes, diskBytes }: Partial<JobCosts> = {},
 ): NonNullable<Container["resources"]> {
-  const { cpu = defaultRequests.cpu, memory, ephemeralStorage = scratch, limits = {} } = resources;
+  const { cpu, memory, ephemeralStorage = scratch, limits = {} } = resources;
   const claims = resourceClaims?.map(({ name, request }) => ({
     name,
     ...definedFields({ request }),
@@ -267,7 +267,7 @@ function containerResources(
   const gpus = gpu && { [gpu.resource]: String(gpu.count) };
   return {
     requests: {
-      cpu,
+      cpu: cpu ?? sizeRequest(defaultRequests.cpu, undefined, limits.cpu),
       memory: memory ?? sizeRequest(defaultRequests.memory, peakMemoryBytes, limits.memory),
       "ephemeral-storage":
         ephemeralStorage ?? sizeRequest(defaultRequests.disk, diskBytes, limits.ephemeralStorage),
@@ -285,10 +285,10 @@ function containerResources(
 }
 
 /** What is known to be taken, no less than the default and no more than the limit. */
-function sizeRequest(least: string, bytes: number | undefined, limit: string | undefined): string {
-  if (bytes === undefined || bytes <= quantityValue(least)) return least;
-  const isLimited = limit !== undefined && bytes > quantityValue(limit);
-  return isLimited ? limit : `${Math.ceil(bytes / mebibyte)}Mi`;
+function sizeRequest(least: string, taken: number | undefined, limit: string | undefined): string {
+  const [known, size] = [taken ?? 0, quantityValue(least)];
+  if (limit !== undefined && Math.max(known, size) > quantityValue(limit)) return limit;
+  return known > size ? `${Math.ceil(known / mebibyte)}Mi` : least;
 }
 
 const mebibyte = 1024 ** 2;

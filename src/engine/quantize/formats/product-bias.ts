@@ -149,8 +149,9 @@ function describeInputs(
 /** The values whose means correct the bias beside a weight, by their channels, which are axis 1. */
 export function listBiasedInputs(weight: Weight, format: WeightFormat | undefined): string[] {
   const [consumer, ...others] = weight.consumers;
-  if (consumer === undefined || others.length > 0 || consumer.scope.outer !== undefined) return [];
-  const { node } = consumer;
+  if (consumer === undefined || others.length > 0) return [];
+  const { node, scope } = consumer;
+  if (scope.outer !== undefined || scope.body.$typeName !== "onnx.GraphProto") return [];
   if (format?.storage.kind !== "affine" || !addsBias(node)) return [];
   if (isAttributeSet(node, "transA")) return [];
   const { storage } = format;
@@ -171,7 +172,8 @@ function hasOutputScales(
   consumer: WeightConsumer,
 ): boolean {
   const isMoved = consumer.input !== 1 || consumer.view.nodes.length > 0;
-  if (isMoved || !format.symmetric || weight.tensor.dataType !== DataType.FLOAT) return false;
+  const hasZero = format.symmetric && format.type === "int8";
+  if (isMoved || !hasZero || weight.tensor.dataType !== DataType.FLOAT) return false;
   if (axis === null) return true;
   return axis === (isConvolution(consumer.node) ? 0 : requireProductMatrix(consumer).n.source);
 }

@@ -32,7 +32,7 @@ export function* runAffineTask(
   for (const slice of channelSlices(task, limits)) {
     const ranges = yield* measureRanges(context, slice);
     const parameters = affineParameters(ranges, task.format);
-    if (bias !== undefined) widenForBias(parameters, bias, slice);
+    if (bias !== undefined) fitToBias(parameters, ranges, bias, slice);
     const scales = roundScales(parameters, task.scaleType);
     const rejection = findRejection(ranges, parameters);
     if (rejection !== undefined) return { weight, sums, rejection };
@@ -124,13 +124,22 @@ function readBias({ source, elements, inputScale }: ProductBias): Bias {
 /** Largest code of a bias: sums of products are added to it. */
 const largestBias = 2 ** 30;
 
-/** A scale that is so small that the bias has no code in int32 is enlarged. */
-function widenForBias({ scales }: AffineParameters, bias: Bias, slice: ChannelSlice): void {
+/**
+ * A scale that is so small that the bias has no code in int32 is enlarged. Values that are all 0 have
+ * any scale: the bias of theirs has most digits with that one.
+ */
+function fitToBias(
+  { scales }: AffineParameters,
+  { min, max }: ChannelRanges,
+  bias: Bias,
+  slice: ChannelSlice,
+): void {
   const { inputScale } = bias;
   if (inputScale === undefined) return;
   for (const { number, scale } of biasChannels(scales, bias, slice)) {
     const least = Math.abs(number) / inputScale / largestBias;
-    if (at(scales, scale) < least) scales[scale] = least;
+    const isZero = scales.length > 1 && at(min, scale) === 0 && at(max, scale) === 0;
+    if (Math.fround(least) > 0 && (isZero || at(scales, scale) < least)) scales[scale] = least;
   }
 }
 

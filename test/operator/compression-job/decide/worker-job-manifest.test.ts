@@ -109,6 +109,14 @@ test("a worker requests what its step takes, where its target says nothing", () 
   assert.deepEqual(requestsOf({ target: limited, costs }), ["2.5Gi", "4G", "2.5Gi"]);
 });
 
+test("a worker requests no more than the limits of its target, however low", () => {
+  const { resources: _, scratch: __, ...open } = target;
+  const limits = { cpu: "0.05", memory: "200Mi", ephemeralStorage: "0.1Gi" };
+  const { container } = buildPod({ target: { ...open, resources: { limits } } });
+  const requested = { cpu: "0.05", memory: "200Mi", "ephemeral-storage": "0.1Gi" };
+  assert.deepEqual(container.resources?.requests, requested);
+});
+
 test("pods get every field of their target, beside what the operator sets", () => {
   const full = configuredTarget.parse(fullTarget);
   assert.ok(full.pod !== undefined);
