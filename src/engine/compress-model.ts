@@ -24,7 +24,7 @@ import { type CompletedTasks, readPartitions } from "./quantize/tasks/partition.
 import { digestWork, TaskJournal } from "./quantize/tasks/task-journal.ts";
 import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { isForOtherRuntime, type RangeMethod, rangeMethods } from "../contract/jobs/recipe.ts";
-import { requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
+import { explainUnplanned, requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import { lacksDotProducts } from "../contract/jobs/target.ts";
 
 /**
@@ -61,10 +61,8 @@ export async function predictCompression(
   modelPath: string,
   { plan: known, ...options }: PlanOptions & Pick<CompressOptions, "log" | "plan">,
 ): Promise<CompressionReport> {
-  if (options.recipe.auto !== undefined) {
-    const message = "A dry run runs no model, and the recipe's `auto` finds a recipe by running it";
-    throw new ServiceError("recipe_unsupported", message);
-  }
+  const obstacle = explainUnplanned(options.recipe);
+  if (obstacle !== undefined) throw new ServiceError("recipe_unsupported", obstacle);
   const plan = known ?? (await planCompression(modelPath, options));
   for (const line of describePlan(plan)) options.log(line);
   return buildCompressionReport(

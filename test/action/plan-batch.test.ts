@@ -87,9 +87,10 @@ test("planBatch() leaves sources of buckets and of the Hugging Face Hub to the s
 
 test("planBatch() refuses files and names that it cannot use, all at once", async (t) => {
   const models =
-    "model/*.onnx\nlink.onnx\nrec=models/ocr/*.onnx\nftp=file://server/a.onnx\na=models/ocr/rec.onnx\na=models/asr/rec.onnx";
+    "model/*.onnx\na.onnx, b.onnx\nlink.onnx\nrec=models/ocr/*.onnx\nftp=file://server/a.onnx\na=models/ocr/rec.onnx\na=models/asr/rec.onnx";
   assert.deepEqual(await planProblems(t, { files, inputs: { models, targets } }), [
     'Input "models": model/*.onnx: no file of the workspace WORKSPACE matches; is the repository checked out, with large files?',
+    'Input "models": a.onnx, b.onnx: no file of the workspace WORKSPACE matches; name one glob in each line or entry',
     'Input "models": link.onnx: link.onnx lies outside of the workspace',
     'Input "models": models/ocr/*.onnx: 2 files match, which cannot all have one name or SHA-256',
     'Input "models": file://server/a.onnx: source is "file://server/a.onnx" and must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, hf://OWNER/REPOSITORY@REVISION, the same with /PATH, file:///… or upload:sha256:<64 hex digits>',

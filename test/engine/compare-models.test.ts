@@ -204,4 +204,14 @@ test("a result has its original's nodes, with what restores the weights that cha
   assert.deepEqual(diff.weightChanges, [
     { how: "changed", name: "w1", before: "float32[64,64]", after: "int8", distance: 0.1 },
   ]);
+  const multiplied = { ...weightOf("w2", "float32, multiplied", 0), error: null };
+  const { changes } = await compareResult({ ...paths, weights: [multiplied, ...weights] });
+  assert.deepEqual(
+    changes.weightChanges.map(({ name, distance }) => [name, distance]),
+    [
+      ["w1", 0.1],
+      ["w2", null],
+    ],
+    "what is rounded comes first",
+  );
 });

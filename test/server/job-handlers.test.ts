@@ -86,6 +86,12 @@ const refused: [string, object, string, string][] = [
     "/gates/maxLatencyRatio",
   ],
   [
+    "a dry run of what only a search finds",
+    { recipe: { auto: { minSqnrDb: 30 } }, dryRun: true },
+    "recipe_unsupported",
+    "/dryRun",
+  ],
+  [
     "an upload that is missing",
     { model: { source: `upload:sha256:${"0".repeat(64)}` } },
     "model_not_found",

@@ -128,6 +128,11 @@ export function findUnsupportedField(recipe: Recipe, target: Target): Unsupporte
   return { field: "granularity", message };
 }
 
+/** Why a dry run cannot say what a job of the recipe would do; undefined where it can. */
+export function explainUnplanned({ auto }: Recipe): string | undefined {
+  return auto && "A dry run runs no model, and the recipe's `auto` finds a recipe by running it";
+}
+
 interface UnmeasuredGate {
   readonly gate: "maxLatencyRatio" | "maxLatencyRegression";
   readonly message: string;

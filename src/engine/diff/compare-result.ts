@@ -45,7 +45,7 @@ export async function compareResult(compared: Compared): Promise<ComparedResult>
     await describeStructure(original, signal),
     await describeStructure(result, signal),
   ];
-  const changes = weights.flatMap(describeChange).toSorted((a, b) => rank(b) - rank(a));
+  const changes = weights.toSorted((a, b) => rank(b) - rank(a)).flatMap(describeChange);
   const diff = {
     ...compareModels(before, after),
     weights: {
@@ -76,6 +76,7 @@ function relativeError(sqnrDb: number): number | null {
   return distance <= maxDistance ? distance : null;
 }
 
-function rank({ distance }: WeightChange): number {
-  return distance ?? Infinity;
+/** What is not rounded comes last. */
+function rank({ error }: WeightReport): number {
+  return error === null ? -1 : (relativeError(error.sqnrDb) ?? Infinity);
 }

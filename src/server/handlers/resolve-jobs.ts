@@ -4,6 +4,7 @@ import type { JobRequest } from "../../contract/jobs/job.ts";
 import { describeExcess } from "../../contract/jobs/jobs-size.ts";
 import {
   effectiveRecipe,
+  explainUnplanned,
   findTarget,
   findUnmeasuredGate,
   findUnsupportedField,
@@ -84,7 +85,7 @@ function requireAllowedDeadline(
 
 function resolveTargets(
   context: ServerContext,
-  { recipe: requested = {}, gates, targets }: ResolveJobsRequest,
+  { recipe: requested = {}, gates, dryRun, targets }: ResolveJobsRequest,
   refusals: Refusal[],
 ): Pick<NewJob, "target" | "recipe">[] {
   const presetPointer = "/recipe/preset";
@@ -100,6 +101,8 @@ function resolveTargets(
     };
     const unsupported = findUnsupportedField(recipe, target);
     if (unsupported) return refuse(`/recipe/${unsupported.field}`, unsupported.message);
+    const unplanned = dryRun ? explainUnplanned(recipe) : undefined;
+    if (unplanned !== undefined) return refuse("/dryRun", unplanned);
     const unmeasured = findUnmeasuredGate(recipe, gates);
     if (unmeasured) return refuse(`/gates/${unmeasured.gate}`, unmeasured.message);
     return [{ target, recipe }];
