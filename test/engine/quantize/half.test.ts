@@ -89,6 +89,23 @@ test(
   },
 );
 
+test("a value in half precision that nodes in single take twice is cast for both", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "twice.onnx");
+  await writeTinyModel(path, {
+    ...io,
+    initializer: [matrix, floatInitializer("large", [32], () => 1e5)],
+    node: [
+      node("MatMul", ["x", "w"], ["a"]),
+      node("Mul", ["a", "large"], ["b"]),
+      node("Sub", ["large", "a"], ["c"]),
+      node("Add", ["b", "c"], ["y"]),
+    ],
+  });
+  await compress(path, folder.path, { scheme: "fp16" });
+  assert.ok((await measureSqnrDb(path, join(folder.path, "model.onnx"))) > 30);
+});
+
 test("a weight with values beyond the range of half precision stays as it is", async () => {
   await using folder = await makeFolder();
   const path = join(folder.path, "large.onnx");

@@ -54,7 +54,8 @@ export function rewriteToHalf(
       const given = at(node.output, index);
       return name === given ? [] : [castNode(name, given, DataType.FLOAT)];
     });
-    if (isHalf || steps.length > 0)
+    // A cast may be there already.
+    if (isHalf || input.some((name, index) => name !== node.input[index]))
       rewrite.replaceWithCopy(node, { before: steps, changes: { input, output }, after: casts });
     for (const inner of nodeSubgraphs(node)) rewriteToHalf(rewriting, inner, versions);
   }
