@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import path from "node:path";
 import test from "node:test";
 import type { UnnumberedEvent } from "../../src/contract/jobs/worker.ts";
 import { githubLimits } from "../../src/report/markdown.ts";
@@ -9,7 +8,6 @@ import { prepareRunner } from "./support/runner.ts";
 import { serveApp } from "./support/serve-app.ts";
 import { workflowEvents } from "./support/workflow-event.ts";
 
-const main = path.join(import.meta.dirname, "../../src/action/main.ts");
 const jobCount = 2000;
 const longLine = "x".repeat(65_000);
 
@@ -44,7 +42,7 @@ async function play(service: TestApp, jobIds: readonly string[]): Promise<void> 
 test("a batch of 2,000 jobs is followed to its end, and reported within GitHub's limits", async (t) => {
   const service = await makeTestApp(t);
   const gitHub = await startGitHub(t);
-  const runner = await prepareRunner(t, { program: main, environment: gitHub.environment });
+  const runner = await prepareRunner(t, { environment: gitHub.environment });
   const models = Array.from(
     { length: jobCount / 2 },
     (_, i) => `m${i}=https://models.example/${i}.onnx`,

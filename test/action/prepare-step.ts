@@ -1,4 +1,3 @@
-import path from "node:path";
 import { after, type TestContext } from "node:test";
 import { createClient } from "../../src/client/create-client.ts";
 import { createdToken } from "../../src/contract/people/token.ts";
@@ -7,8 +6,6 @@ import { type RunningService, startRunningService } from "../support/running-ser
 import { type GitHub, startGitHub } from "./support/github-double.ts";
 import { prepareRunner, type Runner, type StepEnd } from "./support/runner.ts";
 import { writeWorkspaceModel } from "./workspace-models.ts";
-
-const main = path.join(import.meta.dirname, "../../src/action/main.ts");
 
 type StartOptions = Parameters<Runner["start"]>[1];
 
@@ -36,8 +33,8 @@ let shared: Promise<RunningService> | undefined;
 let projects = 0;
 
 /**
- * A step of a workflow with the action from its sources, the stand-in for GitHub and the real
- * service: a project of its own in that of the file, where it names no environment.
+ * A step of a workflow with the stand-in for GitHub and the real service: a project of its own in
+ * that of the file, where it names no environment.
  */
 export async function prepareStep(
   t: TestContext,
@@ -46,7 +43,7 @@ export async function prepareStep(
   const service =
     environment === undefined ? await makeProject() : await startRunningService(t, { environment });
   const gitHub = await startGitHub(t, given);
-  const runner = await prepareRunner(t, { program: main, environment: gitHub.environment });
+  const runner = await prepareRunner(t, { environment: gitHub.environment });
   await writeWorkspaceModel(runner.workspace, "a.onnx");
   const inputs = {
     "service-url": service.baseUrl,

@@ -19,7 +19,6 @@ import { startReceiver } from "../webhooks/receiver.ts";
 import { type Dashboard, openDashboard, signInByLink } from "./open-dashboard.ts";
 
 const skip = chromiumMissing;
-const main = path.join(import.meta.dirname, "../../src/action/main.ts");
 const pullRequest = 7;
 
 /** The service with its page, reached by people at its own address, with a GitHub App. */
@@ -46,7 +45,7 @@ async function reportEverywhere(t: TestContext) {
   const receiver = await startReceiver(t);
   const body = { url: `${receiver.url}/events` };
   await dashboard.client.call("createWebhook", { body });
-  const runner = await prepareRunner(t, { program: main, environment: gitHub.environment });
+  const runner = await prepareRunner(t, { environment: gitHub.environment });
   await writeWorkspaceModel(runner.workspace, "a.onnx");
   await writeFile(path.join(runner.workspace, "broken.onnx"), "no model");
   const inputs = {
