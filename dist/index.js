@@ -55254,7 +55254,10 @@ async function resolveFiles(entry, search) {
     const files = await matchFiles(entry, search);
     if (files.length === 0) {
         const where = `no file of the workspace ${search.root} matches`;
-        throw createEntryError(entry, `${where}; is the repository checked out, with large files?`);
+        const advice = entry.file?.includes(",")
+            ? "name one glob in each line or entry"
+            : "is the repository checked out, with large files?";
+        throw createEntryError(entry, `${where}; ${advice}`);
     }
     if (files.length > 1 && (name !== undefined || sha256 !== undefined)) {
         const found = `${files.length} files match`;
