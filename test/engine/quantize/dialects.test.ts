@@ -31,6 +31,7 @@ import {
   tensorInfo,
   writeTinyModel,
 } from "../../support/tiny-model.ts";
+import { measureSqnrDb } from "./candidates.ts";
 import { compareInPython, contribTarget, makeFolder, weightNamed } from "./compress.ts";
 
 const shape = [1, 4, 12, 12];
@@ -322,6 +323,36 @@ test(
     assert.deepEqual(JSON.parse(await runPython(countIntegers, counted)), [4, 3, 3, 3]);
   },
 );
+
+for (const [low, high] of [
+  [-1, 6],
+  [-7, 7],
+  [0.5, 2],
+] as const) {
+  test(`ONNX Runtime takes a convolution and a Clip from ${low} to ${high}`, async () => {
+    await using folder = await makeFolder();
+    const model = join(folder.path, "clip.onnx");
+    await writeTinyModel(model, {
+      node: [
+        node("Conv", ["x", "first"], ["a"]),
+        node("Clip", ["a", "low", "high"], ["b"]),
+        node("Conv", ["b", "second"], ["y"]),
+      ],
+      input: [tensorInfo("x", shape)],
+      output: [tensorInfo("y", [1, 8, 8, 8])],
+      initializer: [
+        floatInitializer("first", [8, 4, 3, 3], () => 2 * normal()),
+        floatInitializer("second", [8, 8, 3, 3], normal),
+        floatInitializer("low", [], () => low),
+        floatInitializer("high", [], () => high),
+      ],
+    });
+    await writeFloatsNpz(folder.path, "x", { shape: [8, ...shape], values: draw(8 * 576) });
+    const { file } = await compressFor("cpu", { model, folder: folder.path });
+    const sqnrDb = await measureSqnrDb(model, file);
+    assert.ok(sqnrDb > 25, `${sqnrDb} dB`);
+  });
+}
 
 test("what is for another runtime is chosen by what it loses, and never timed", async () => {
   await using folder = await makeFolder();

@@ -9,8 +9,7 @@ import { countElements } from "../../onnx/tensor-shape.ts";
 import { quoteName } from "../../../contract/text/quote-name.ts";
 import { channelAxis, operatorName } from "../channel-axis.ts";
 import { clippers, type Dialect, integerOperators, movers } from "../dialects.ts";
-import { findSource } from "./multiply-static.ts";
-import { roundHalfToEven } from "../kernels/affine-parameters.ts";
+import { findSource, hasAllCodes } from "./multiply-static.ts";
 import { findJoint } from "../join-additions.ts";
 import { GraphIndex, type GraphValue, type Scope } from "../graph-index.ts";
 
@@ -221,13 +220,12 @@ function isPartOf(lint: Lint, clipper: NodeProto, rounding: NodeProto): boolean 
     readNumber(lint, rounding.input[2]),
   ];
   if (operatorName(clipper) === "Relu") return zeroPoint === lowest;
-  const code = (limit: number) => roundHalfToEven(Math.fround(limit / scale)) + zeroPoint;
   const [low, high] = (["min", "max"] as const).map((name, position) => {
     const none = name === "min" ? -Infinity : Infinity;
     const limit = clipper.input[position + 1] ?? "";
     return limit === "" ? (findAttribute(clipper, name)?.f ?? none) : readNumber(lint, limit);
   });
-  return code(low ?? NaN) <= lowest && code(high ?? NaN) >= lowest + 255;
+  return hasAllCodes({ low, high }, { scale, zeroPoint, lowest });
 }
 
 /** Why nodes that only move elements cannot move codes: they are rounded again by another scale. */

@@ -5,11 +5,13 @@ import {
   TensorProto_DataType as DataType,
   TensorProtoSchema,
 } from "../../onnx/onnx_pb.js";
+import { readTensor } from "../../onnx/read-tensor.ts";
 import { operatorName } from "../channel-axis.ts";
 import type { WeightConsumer } from "../find-weights.ts";
 import type { GraphIndex, Scope } from "../graph-index.ts";
 import type { GraphRewrite, NodeDescription } from "../graph-rewrite.ts";
 import { type ActivationCodes, clippers, type Dialect, movers } from "../dialects.ts";
+import { roundHalfToEven } from "../kernels/affine-parameters.ts";
 import { Obstacle } from "../obstacle.ts";
 import type { ActivationRange } from "../plan-revision.ts";
 import type { AffineStorage, WeightFormat } from "../weight-format.ts";
@@ -108,12 +110,50 @@ export function multiplyStatic(
   const parameters = addParameters(rounding, value);
   addPair(rewrite, { parameters, value, source, restored: value }, after);
   rewrite.roundedActivations.set(value, value);
-  const output = activation === undefined ? [source] : node.output;
-  const changes = { input, output };
-  rewrite.replaceWithCopy(node, { before, changes, after: activation === undefined ? after : [] });
-  if (activation !== undefined) {
-    rewrite.replaceWithCopy(activation, { before: [], changes: { output: [source] }, after });
+  const isClipped = activation !== undefined && clipsCodes(rounding, scope, { activation, value });
+  if (activation === undefined || isClipped) {
+    rewrite.replaceWithCopy(node, { before, changes: { input, output: [source] }, after });
+    if (activation !== undefined) rewrite.removeNode(activation);
+    return;
   }
+  rewrite.replaceWithCopy(node, { before, changes: { input }, after: [] });
+  rewrite.replaceWithCopy(activation, { before: [], changes: { output: [source] }, after });
+}
+
+/**
+ * Whether rounding by itself leaves what a Clip does: ONNX Runtime 1.30 makes an invalid graph of some
+ * that it takes for a part of it (`qdq_util.cc`, `IsClipMadeRedundantByQ`).
+ */
+function clipsCodes(
+  { rewrite, codes }: Rounding,
+  scope: Scope,
+  { activation, value }: { readonly activation: NodeProto; readonly value: string },
+): boolean {
+  if (operatorName(activation) !== "Clip") return false;
+  const { scale, zeroPoint } = quantizeRange(rewrite.activationRanges.get(value), codes);
+  const inputs = new Set(rewrite.model.proto.graph?.input.map(({ name }) => name));
+  const [low, high] = [-Infinity, Infinity].map((none, position) => {
+    const name = activation.input[position + 1] ?? "";
+    if (name === "") return none;
+    const tensor = rewrite.index.find(scope, name)?.constant;
+    if (tensor?.dataType !== DataType.FLOAT || inputs.has(name)) return NaN;
+    return new Float32Array(readTensor(rewrite.model, tensor).slice().buffer)[0] ?? NaN;
+  });
+  return hasAllCodes({ low, high }, { scale, zeroPoint, lowest: lowestCodes[codes] });
+}
+
+const lowestCodes = { uint8: 0, int8: -128 } as const;
+
+/** Whether limits of numbers leave all codes as they are. */
+export function hasAllCodes(
+  {
+    low = NaN,
+    high = NaN,
+  }: { readonly low?: number | undefined; readonly high?: number | undefined },
+  { scale, zeroPoint, lowest }: Record<"scale" | "zeroPoint" | "lowest", number>,
+): boolean {
+  const code = (limit: number) => roundHalfToEven(Math.fround(limit / scale)) + zeroPoint;
+  return code(low) <= lowest && code(high) >= lowest + lastCode;
 }
 
 /** The dialect of a weight that operators take with activations rounded in advance. */
