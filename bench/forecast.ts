@@ -100,8 +100,8 @@ async function measureCase({ what, path, target, recipe }: Case): Promise<BenchR
     const { originalBytes } = size;
     return { forecast, usage: { ...usage, seconds: usage.seconds, originalBytes } };
   };
-  // The first worker compiles modules, which the image has compiled, and may read the model from the
-  // disk, which later ones find in the page cache.
+  // The first worker compiles modules, which the image has compiled, and may read the model from
+  // the disk, which later ones find in the page cache.
   await runWorker(source, { target, recipe });
   const first = await measure();
   // As a service forecasts it that has run the job once.

@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 
 /**
- * They wait for pods, leases and timers most of the time, so that one runs beside those that compute:
- * as many as take about as long as all others.
+ * They wait for pods, leases and timers most of the time, so that one runs beside those that
+ * compute: as many as take about as long as all others.
  */
 const waitingFiles = [
   "test/e2e/installation.test.ts",

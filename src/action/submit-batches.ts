@@ -119,8 +119,8 @@ async function submitIdempotently(client: ServiceClient, body: BatchRequest): Pr
 }
 
 /**
- * Jobs with the labels that completed, whose results are there, with all gates passed: one that warns
- * may pass next time.
+ * Jobs with the labels that completed, whose results are there, with all gates passed: one that
+ * warns may pass next time.
  */
 async function listPassedJobs(
   client: ServiceClient,

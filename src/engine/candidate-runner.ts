@@ -56,8 +56,8 @@ const maxCompared = 16;
 const maxComparedBytes = 256 * 1024 ** 2;
 
 /**
- * Whether candidates are run for a recipe: to be timed, and where it has a calibration also, or only,
- * to be compared by their accuracy.
+ * Whether candidates are run for a recipe: to be timed, and where it has a calibration also, or
+ * only, to be compared by their accuracy.
  */
 export function runsCandidates({ calibration, evaluation }: Recipe): boolean {
   const isCompared = calibration !== undefined || evaluation.latencyBudgetSeconds > 0;

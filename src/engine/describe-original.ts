@@ -5,8 +5,8 @@ import { findWeights } from "./quantize/find-weights.ts";
 import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
 
 /**
- * A model's graph before any operator is fused, but with functions inlined. Its nodes name weights by
- * their positions among those of the report.
+ * A model's graph before any operator is fused, but with functions inlined. Its nodes name weights
+ * by their positions among those of the report.
  * @throws ServiceError those of openOriginal
  */
 export async function describeOriginal(

@@ -2,6 +2,7 @@ import type { Recipe } from "../contract/jobs/recipe.ts";
 import { includesDotProducts } from "../contract/jobs/target.ts";
 import type { JobCosts } from "../contract/jobs/telemetry.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
+import { runsCandidates } from "./candidate-runner.ts";
 import { limitSessionBytes } from "./accuracy/model-run.ts";
 import { readsLines } from "./evaluate/input-content.ts";
 import { readInstructionSets } from "./evaluate/describe-device.ts";
@@ -92,7 +93,7 @@ function isTimed(recipe: Recipe): boolean {
 }
 
 function hasCandidates({ recipe, isCheckpoint }: ForecastOptions): boolean {
-  return isTimed(recipe) && recipe.dequantize !== "run" && !isCheckpoint;
+  return runsCandidates(recipe) && recipe.dequantize !== "run" && !isCheckpoint;
 }
 
 /** Memory of samples, and of both models in one process where they are timed. */

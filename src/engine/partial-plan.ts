@@ -52,7 +52,7 @@ export async function writeOutline(
   return outline;
 }
 
-/** Those that a plan only copies or has tasks for: what operators are folded into is read before. */
+/** Those that a plan only copies or has tasks for: it reads what operators are folded into. */
 async function hashLargePayloads(
   { model, tasks, layout }: CompressionPlan,
   signal: AbortSignal,

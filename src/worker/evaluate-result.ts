@@ -65,7 +65,7 @@ async function evaluateOutputs(task: EvaluationTask): Promise<void> {
   });
 }
 
-/** The evaluation with the samples that the calibration, or the search, leaves it of a common file. */
+/** The evaluation with the samples of a common file that calibration or search leave it. */
 export function shareSamples(
   { evaluation }: Pick<Recipe, "evaluation">,
   { calibration, search }: CompressionReport,

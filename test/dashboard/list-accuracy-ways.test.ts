@@ -11,7 +11,7 @@ function makeMeasured(fields: Partial<Accuracy> | undefined) {
   return { telemetry: { ...telemetry, accuracy: fields && { ...accuracy, ...fields } } };
 }
 
-test("accuracies of weights, of the caller's samples and of generated ones are told apart", () => {
+test("accuracies of weights, of the caller's samples and of generated ones are distinguished", () => {
   const generated = makeMeasured({});
   const others = [makeMeasured({ level: "weights" }), makeMeasured({ data: "caller" })];
   assert.deepEqual(listAccuracyWays([generated, ...others, makeMeasured(undefined), generated]), [

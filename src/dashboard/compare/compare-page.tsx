@@ -194,11 +194,11 @@ function BestResult({ figure, jobs, names, isAccuracyAlike }: BestResultProps) {
   );
 }
 
-/** Results that are not known to be slower than the fastest one. */
 interface AsFastProps extends Pick<BestResultsProps, "jobs" | "names"> {
   readonly best: JobSummary;
 }
 
+/** Results that are not known to be slower than the fastest one. */
 function AsFast({ best, jobs, names }: AsFastProps) {
   const high = best.figures.latencyRatioHigh;
   const tied = jobs.filter(({ id, figures: { latencyRatioLow } }) => {

@@ -63,7 +63,7 @@ export function createTokenSample({ inputs }: LanguageInputs, window: TokenWindo
   });
 }
 
-/** How many tokens a text has in a sample, after how many; undefined for samples of other models. */
+/** How many tokens a text has in a sample, after how many; undefined for other models' samples. */
 export function describeTokens(sample: Sample): string | undefined {
   const ids = sample.find(({ name }) => name === "input_ids");
   const cache = sample.find(isCache);
@@ -73,12 +73,12 @@ export function describeTokens(sample: Sample): string | undefined {
   return past === 0 ? count : `${count} after ${past}`;
 }
 
-/** Most bytes of the caches of a step: those of long windows in models with many heads are larger. */
+/** Most bytes of the caches of a step: those of long windows are larger in some models. */
 const maxCacheBytes = 256 * 1024 ** 2;
 
 /**
- * A token of a window after caches of those before it, as a decoder generates text: the last one, or
- * the last whose caches are not too large. They are zeros: values do not change the time of a run.
+ * A token of a window after caches of those before it, as a decoder generates text: the last one,
+ * or the last whose caches are not too large. They are zeros: values do not change a run's time.
  * @param prompt a sample of createTokenSample
  */
 export function createTokenStep(prompt: Sample): Sample {

@@ -203,8 +203,8 @@ const maxBytes = 256 * 1024 ** 2;
 
 /**
  * The first sample of each shape, as many as are reasonable to keep in memory; the first one of
- * samples that are not the caller's, whose other shapes are as good as any. After the first window of
- * tokens comes a step that generates one.
+ * samples that are not the caller's, whose other shapes are as good as any. After the first window
+ * of tokens comes a step that generates one.
  */
 export async function findDistinctSamples({
   data,
