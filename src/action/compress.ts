@@ -60,8 +60,7 @@ async function submit(
   const { inputs, run, identity, dispatcher, github } = step;
   const { workspace, attempt } = run;
   const serviceUrl = inputs["service-url"];
-  const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
-  const plan = await planBatch(inputs, { workspace, defaultSuite, batchFile });
+  const plan = await planBatch(inputs, { workspace, defaultSuite: identity.suite, batchFile });
   const { client, scopes } = await openServiceSession(credentials, { serviceUrl, dispatcher });
   await checkTargets(client, plan.targets, signal);
   const models = await uploadModels(plan.models, client, { workspace, signal });

@@ -202,9 +202,17 @@ test("each leg of a matrix has a check run of its own name, and a dry run anothe
   const plan = { "batch-file": "plan.yaml", "job-checks": "none" };
   await run({ ...plan, matrix: '{"target": "cpu", "bits": 8}' });
   await run({ ...plan, matrix: '{"target": "cpu", "bits": 4}', "check-name": "four" });
+  const recipe = `scheme: int8-weight\n${"# A comment\n".repeat(20)}`;
+  const { outputs } = await run({ ...plan, matrix: JSON.stringify({ recipe }) });
+  assert.equal(outputs["conclusion"], "success");
+  const [first, second, third] = gitHub.checkRuns().map(({ name }) => name);
   assert.deepEqual(
-    gitHub.checkRuns().map(({ name }) => name),
+    [first, second],
     ["Model compression (cpu, 8) (dry run)", "four (dry run)"],
+  );
+  assert.match(
+    third ?? "",
+    /^Model compression \(scheme: int8-weight # A comment # .*… \w{8} \(dry run\)$/,
   );
 });
 

@@ -6,6 +6,7 @@ import test, { type TestContext } from "node:test";
 import { context } from "@actions/github";
 import {
   readWorkflowRun,
+  stepIdentity,
   type WorkflowContext,
   type WorkflowRun,
 } from "../../src/action/workflow-run.ts";
@@ -91,4 +92,16 @@ test("the first push of a branch has no commit before it", async (t) => {
   const { environment } = workflowEvents.push;
   const payload = { repository: { default_branch: "main" }, before: "0".repeat(40) };
   assert.deepEqual((await readRun(t, { environment, payload })).base, { branch: "main" });
+});
+
+test("however long the values of a matrix are, each leg has names of its own on a short line", () => {
+  const run = { repository: `acme/${"m".repeat(100)}`, runId: "1", attempt: 1, step: "compress" };
+  const recipe = `scheme: int8-weight\nexclude:\n${"  - größer/*\n".repeat(40)}`;
+  const legs = ["cpu", "cpu-int8"].map((target) => stepIdentity(run, { matrix: [recipe, target] }));
+  for (const name of legs.flatMap(({ checkName, suite }) => [checkName, suite])) {
+    assert.ok(Buffer.byteLength(name) <= 200, name);
+    assert.match(name, /: int8-weight exclude: - größer|: Model compression \(scheme/);
+  }
+  assert.equal(new Set(legs.map(({ checkName }) => checkName)).size, 2);
+  assert.equal(new Set(legs.map(({ suite }) => suite)).size, 2);
 });

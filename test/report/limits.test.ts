@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
+import { batchCheckName, jobCheckRun } from "../../src/github/check-run-requests.ts";
 import type { Job } from "../../src/contract/jobs/job.ts";
 import { buildAnnotations } from "../../src/report/build-annotations.ts";
 import { conclude } from "../../src/report/conclude.ts";
@@ -129,6 +130,18 @@ test("a job's report is within GitHub's limits, however long its output", () => 
     }),
     { numRuns: 60 },
   );
+});
+
+test("names of check runs are within GitHub's limit, and say which job it is", () => {
+  const checkName = batchCheckName("größer ".repeat(28), true);
+  const model = { ...makeCompletedJob().model, name: "m".repeat(100) };
+  const row = makeRow({ model, target: "t".repeat(63) }) as EndedRow;
+  const { name } = jobCheckRun(row, [], { checkName, failOn: "gates" });
+  for (const each of [checkName, name]) {
+    assert.ok(Buffer.byteLength(each) <= githubLimits.checkNameBytes, each);
+  }
+  assert.match(checkName, /^größer .* \(dry run\)$/);
+  assert.match(name, /^größer .*: m{100} for t{63}$/);
 });
 
 test("what models and branches are called is no markup in the title of a fold", () => {
