@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
@@ -25,7 +26,9 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
   const inputs = readInputs(environment);
   const run = readWorkflowRun(context, environment);
   const credentials = resolveCredentials(inputs, run, environment);
-  const identity = stepIdentity(run, inputs);
+  const submission = randomUUID();
+  core.saveState("submission", submission);
+  const identity = stepIdentity(run, inputs, submission);
   const token = inputs["github-token"];
   const github = token === undefined ? undefined : connectGitHub(token, run, dispatcher);
   const batchFile = readBatchFile(inputs, run.workspace);

@@ -113,7 +113,7 @@ async function submitPlannedBatch(client: ServiceClient, body: BatchRequest): Pr
   return batch;
 }
 
-/** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
+/** Creates no second batch when repeated. The body's labels make the key unique to the step. */
 async function submitIdempotently(client: ServiceClient, body: BatchRequest): Promise<Batch> {
   return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
 }

@@ -81,7 +81,7 @@ export interface StepIdentity {
   readonly stepLabel: Readonly<Record<string, string>>;
   /** Labels of the jobs of all attempts of the run. */
   readonly runLabels: Readonly<Record<string, string>>;
-  /** Labels of the jobs of this attempt. */
+  /** Labels of the jobs of this process. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -89,10 +89,15 @@ const defaultCheckName = "Model compression";
 /** What the service takes as a name, and GitHub with the words for a dry run behind it. */
 const maxNameBytes = 200;
 
-/** The identity, which differs between attempts of a run only in the attempt's label. */
+/**
+ * The identity, which differs between attempts of a run only in the labels of the process.
+ * @param submission distinguishes steps that GitHub gives the same names: those of a workflow that
+ * another one calls twice
+ */
 export function stepIdentity(
-  run: Pick<WorkflowRun, "repository" | "runId" | "attempt" | "step">,
+  run: Pick<WorkflowRun, "repository" | "runId" | "step">,
   { "check-name": given, matrix = [] }: Pick<Inputs, "check-name" | "matrix">,
+  submission: string,
 ): StepIdentity {
   const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
   const checkName = shortenName(given ?? `${defaultCheckName}${leg}`);
@@ -103,7 +108,7 @@ export function stepIdentity(
     suite: shortenName(`${run.repository}: ${checkName}`),
     stepLabel,
     runLabels,
-    labels: { ...runLabels, "github-attempt": String(run.attempt) },
+    labels: { ...runLabels, "github-submission": submission },
   };
 }
 

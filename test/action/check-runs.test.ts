@@ -206,10 +206,7 @@ test("each leg of a matrix has a check run of its own name, and a dry run anothe
   const { outputs } = await run({ ...plan, matrix: JSON.stringify({ recipe }) });
   assert.equal(outputs["conclusion"], "success");
   const [first, second, third] = gitHub.checkRuns().map(({ name }) => name);
-  assert.deepEqual(
-    [first, second],
-    ["Model compression (cpu, 8) (dry run)", "four (dry run)"],
-  );
+  assert.deepEqual([first, second], ["Model compression (cpu, 8) (dry run)", "four (dry run)"]);
   assert.match(
     third ?? "",
     /^Model compression \(scheme: int8-weight # A comment # .*… \w{8} \(dry run\)$/,

@@ -95,9 +95,11 @@ test("the first push of a branch has no commit before it", async (t) => {
 });
 
 test("however long the values of a matrix are, each leg has names of its own on a short line", () => {
-  const run = { repository: `acme/${"m".repeat(100)}`, runId: "1", attempt: 1, step: "compress" };
+  const run = { repository: `acme/${"m".repeat(100)}`, runId: "1", step: "compress" };
   const recipe = `scheme: int8-weight\nexclude:\n${"  - größer/*\n".repeat(40)}`;
-  const legs = ["cpu", "cpu-int8"].map((target) => stepIdentity(run, { matrix: [recipe, target] }));
+  const legs = ["cpu", "cpu-int8"].map((target) =>
+    stepIdentity(run, { matrix: [recipe, target] }, ""),
+  );
   for (const name of legs.flatMap(({ checkName, suite }) => [checkName, suite])) {
     assert.ok(Buffer.byteLength(name) <= 200, name);
     assert.match(name, /: int8-weight exclude: - größer|: Model compression \(scheme/);

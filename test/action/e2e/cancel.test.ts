@@ -6,12 +6,15 @@ import test, { type TestContext } from "node:test";
 import { promisify } from "node:util";
 import type { Client } from "../../../src/client/create-client.ts";
 import type { Job } from "../../../src/contract/jobs/job.ts";
+import { completed, endJob } from "../../github-app/reported-batch.ts";
+import { makeTestApp } from "../../server/test-app.ts";
 import { actMissing } from "../../support/cluster/cluster-missing.ts";
 import { realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
 import { until } from "../../support/until.ts";
 import { startGitHub } from "../support/github-double.ts";
 import { prepareRunner, type Runner, type StepEnd } from "../support/runner.ts";
+import { serveApp } from "../support/serve-app.ts";
 import { startServiceRelay } from "../support/service-relay.ts";
 import { workflowEvents } from "../support/workflow-event.ts";
 import { startWorkflow, workflowFile } from "./run-workflow.ts";
@@ -123,6 +126,44 @@ test("a batch whose step was killed before it heard of it is cancelled too", asy
     (await endedJobs(service)).map(({ status }) => status),
     ["Cancelled", "Cancelled"],
   );
+});
+
+test("a step that was killed has no batch cancelled but its own, though another has its names", async (t) => {
+  const service = await makeTestApp(t);
+  const gitHub = await startGitHub(t);
+  const runner = await prepareRunner(t, { environment: gitHub.environment });
+  // As where one workflow calls another twice: GitHub gives both the same names.
+  const start = (model: string) =>
+    runner.start({
+      "service-url": url,
+      token: service.admin,
+      "github-token": gitHub.token,
+      models: `${model}=https://models.example/${model}.onnx`,
+      targets: "cpu",
+      "job-checks": "none",
+    });
+  const url = await serveApp(t, service);
+  const one = await start("one");
+  await one.untilLog(/^Batch batch-/m);
+  const other = await start("other");
+  await other.untilLog(/^Batch batch-/m);
+  other.kill("SIGKILL");
+  await cleanUp(runner, await other.ended, {
+    "service-url": url,
+    token: service.admin,
+    "github-token": gitHub.token,
+    models: "other=https://models.example/other.onnx",
+    targets: "cpu",
+  });
+  const [first = "", second = ""] = service.submitted;
+  const jobs = [first, second].map((id) => service.records.jobs.find("default", id));
+  assert.deepEqual(
+    (await Promise.all(jobs)).map((job) => job?.status),
+    ["Pending", "Cancelled"],
+  );
+  await endJob(service, first, completed);
+  const { outputs } = await one.ended;
+  assert.equal(outputs["conclusion"], "success");
 });
 
 test("a step that is killed while it uploads leaves no check run in progress", async (t) => {
