@@ -131,7 +131,7 @@ function describeRefusal(error: unknown): string {
   return [
     `No check runs: GitHub lets this workflow write none (${reason}).`,
     "Give the job `permissions: checks: write`;",
-    "for pull requests from forks and of Dependabot GitHub never does.",
+    "pull requests from forks have it only where the repository's settings allow it.",
     "The job's summary has the results.",
   ].join(" ");
 }

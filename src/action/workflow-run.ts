@@ -20,7 +20,7 @@ export interface WorkflowRun extends TriggeringCommit {
   readonly attempt: number;
   /** Distinguishes the step from the others of the run, but not the legs of its matrix. */
   readonly step: string;
-  /** Why GitHub gives the workflow no secrets and no OIDC token, where that is so. */
+  /** Why GitHub gives the workflow none of the repository's secrets, where that is so. */
   readonly untrusted: "fork" | "dependabot" | undefined;
   /** The run's page at GitHub. */
   readonly url: string;

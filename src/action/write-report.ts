@@ -104,16 +104,20 @@ async function writeStickyComment(
   await github.rest.issues.createComment({ ...place, body });
 }
 
+const untrustedMessages = {
+  fork:
+    "GitHub gives workflows of pull requests from forks neither secrets nor OIDC tokens, so that the " +
+    "service cannot know this one. A maintainer can run the workflow on a branch of the repository.",
+  dependabot:
+    "GitHub gives workflows that Dependabot starts no secrets but Dependabot's own, so that the " +
+    "service cannot know this one. Add the token to the repository's Dependabot secrets as well.",
+} as const;
+
 /** Reports that the step can do nothing, as GitHub gives the workflow no credentials. */
 export async function reportUntrusted(step: Step): Promise<void> {
   const { run, identity, reporter, environment } = step;
   const verdict = { conclusion: "neutral" as const, title: "Nothing was compressed" };
-  const origin = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
-  const failureMessage = [
-    `GitHub gives workflows of pull requests ${origin} neither secrets nor OIDC tokens,`,
-    "so that the service cannot know this one.",
-    "A maintainer can run the workflow on a branch of the repository.",
-  ].join(" ");
+  const failureMessage = untrustedMessages[run.untrusted ?? "fork"];
   const report = { name: identity.checkName, url: run.url, rows: [], failureMessage };
   core.notice(`${verdict.title}: ${failureMessage}`);
   await writeReport(report, verdict, environment);

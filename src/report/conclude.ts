@@ -67,7 +67,7 @@ const abortVerdicts: Record<NonNullable<Report["abortReason"]>, AbortVerdict> = 
 
 /** What a check that neither passed nor failed means for the pull request. */
 export const mergeNotes: Readonly<Partial<Record<Conclusion, string>>> = {
-  neutral: "A warning does not block merging.",
+  neutral: "This check does not block merging.",
   cancelled: "Where this check is required, merging waits until it passes.",
 };
 

@@ -67,7 +67,9 @@ function headlineSection(
   { conclusion }: Verdict,
   before: string,
 ): Section {
-  const note = conclusion === null ? undefined : mergeNotes[conclusion];
+  // Where nothing was compressed there may be no check run, for which a required check waits.
+  const isNothing = conclusion === "neutral" && rows.length === 0;
+  const note = conclusion === null || isNothing ? undefined : mergeNotes[conclusion];
   const link = `${before}[details](${url})`;
   const parts = [note === undefined ? link : `${link} · ${note}`, outcomeCounts(rows)];
   if (failureMessage !== undefined) {
