@@ -44,9 +44,9 @@ export class CheckRunReporter {
     this.#options = options;
   }
 
-  async begin(report: Report): Promise<void> {
+  begin(report: Report): void {
     const { checks, check } = this.#options;
-    await this.#write(async () => {
+    void this.#write(async () => {
       const output = renderBatchCheck(report, { conclusion: null, title: "Preparing the batch" });
       this.#checkRun = await checks.create(check, { output });
       core.saveState("checkRun", String(this.#checkRun));

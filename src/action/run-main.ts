@@ -40,9 +40,8 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
     return;
   }
   const preparing = { name: identity.checkName, url: run.url, rows: [] };
-  const begun = inputs.wait && reporter?.begin(preparing);
+  if (inputs.wait) reporter?.begin(preparing);
   const result = await compress(step, credentials, batchFile);
-  await begun;
   const published = publishResults(step, result);
   await (signal.aborted ? Promise.race([published, delay(cancelGraceMs)]) : published);
 }
