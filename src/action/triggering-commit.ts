@@ -68,13 +68,17 @@ function earlierRunCommit({
   return { ...proposal, headSha: event.head_sha, base, pullRequest: pullRequest?.number };
 }
 
-/** The commit of a push, of a schedule or of a start by hand. */
+/**
+ * The commit of a push, of a schedule or of a start by hand. A workflow that answers a comment runs
+ * for the default branch, and yet its models can be those of a pull request.
+ */
 function branchCommit(
-  { repository, before }: WorkflowEvent,
+  { repository, before, issue }: WorkflowEvent,
   { sha, ref, isProtected }: RunRef,
 ): TriggeringCommit {
   const [, branch] = /^refs\/heads\/(.+)$/.exec(ref) ?? [];
-  const isTrusted = branch !== undefined && (isProtected || branch === repository?.default_branch);
+  const isOfBranch = branch !== undefined && issue === undefined;
+  const isTrusted = isOfBranch && (isProtected || branch === repository?.default_branch);
   const base = isTrusted ? previousCommit(branch, before) : defaultBranch(repository);
   return { headSha: sha, branch, base, isTrusted, pullRequest: undefined };
 }

@@ -6,6 +6,8 @@ const commitOfBranch = z.object({ ref: z.string(), sha: z.string() });
 export const workflowEvent = z.object({
   repository: z.object({ default_branch: z.string().optional() }).optional(),
   before: z.string().optional(),
+  /** The issue or pull request that a comment is on, of which the event states no commit. */
+  issue: z.unknown().optional(),
   pull_request: z
     .object({
       number: z.int(),

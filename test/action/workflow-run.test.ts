@@ -61,6 +61,7 @@ const cases: Record<keyof typeof workflowEvents, Partial<WorkflowRun>> = {
   pullRequestTarget: { ...proposal, pullRequest: 7, untrusted: undefined },
   mergeGroup: { ...proposal, pullRequest: undefined, untrusted: undefined },
   workflowRun: { ...proposal, pullRequest: 7, untrusted: undefined },
+  issueComment: { ...onMain, isTrusted: false, base: { branch: "main" } },
   schedule: { ...onMain, base: { branch: "main" } },
   workflowDispatch: { ...onMain, base: { branch: "main" } },
 };
