@@ -97,7 +97,7 @@ export function conclude(
 
 function concludeEnded(bad: readonly Outcome[], failOn: FailOn): Conclusion {
   if (bad.some((outcome) => failingOutcomes[failOn].includes(outcome))) return "failure";
-  if (bad.includes("cancelled")) return "cancelled";
+  if (bad.includes("cancelled") && failOn !== "nothing") return "cancelled";
   return bad.length > 0 ? "neutral" : "success";
 }
 

@@ -102,6 +102,14 @@ const cases: readonly (readonly [
     "recognition for cpu was cancelled",
   ],
   [
+    "a job was cancelled and nothing shall fail",
+    [passed, cancelled],
+    "nothing",
+    undefined,
+    "neutral",
+    "recognition for cpu was cancelled",
+  ],
+  [
     "somebody cancelled jobs",
     [cancelled, makeRow({ status: "Cancelled", cancelledBy })],
     "gates",
