@@ -188,13 +188,23 @@ test("planBatch() reports what is wrong in a batch file by its lines", async (t)
   );
 });
 
-test("planBatch() reports the line at which a batch file is no YAML", async (t) => {
-  const problems = await planProblems(t, {
-    files: { "batch.yaml": "models:\n  - a\n targets: b\n" },
-    inputs: { "batch-file": "batch.yaml" },
+const ones = (alias: string) => `[${Array.from({ length: 12 }, () => alias).join()}]`;
+for (const [what, batch, problem] of [
+  ["is no YAML", "models:\n  - a\n targets: b\n", /^batch\.yaml, line 3: /],
+  ["has an alias without an anchor", "targets: [cpu]\nmodels: *all\n", /line 2: .*alias.*: all$/],
+  [
+    "grows without bound",
+    `name: a\na: &a ${ones("1")}\nb: &b ${ones("*a")}\nc: ${ones("*b")}\n`,
+    /line 3: Excessive alias count/,
+  ],
+  ["has a second document", "models: [a]\n---\nmodels: [b]\n", /line 2: A second document/],
+] as const) {
+  test(`planBatch() reports the line at which a batch file ${what}`, async (t) => {
+    const files = { "batch.yaml": batch };
+    const [first = ""] = await planProblems(t, { files, inputs: { "batch-file": "batch.yaml" } });
+    assert.match(first, problem);
   });
-  assert.match(problems[0] ?? "", /^batch\.yaml, line 3: /);
-});
+}
 
 for (const [file, sentence] of [
   ["none.yaml", /there is no file none\.yaml in the workspace/],
