@@ -1,6 +1,7 @@
 import { composeSections, foldSection, type Section } from "./compose-sections.ts";
 import { abortAdvice, countOutcomes, mergeNotes, type Verdict } from "./conclude.ts";
 import { explainInMarkdown } from "./explain-job.ts";
+import { knownRatio } from "./figures.ts";
 import {
   bold,
   codeBlock,
@@ -144,10 +145,8 @@ const maxBars = 16;
 function ratioCharts(rows: readonly ReportRow[]): Section[] {
   return [
     ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),
-    ratioChart(
-      "Median latency of the result, original = 1",
-      rows,
-      ({ telemetry }) => telemetry.latency?.ratio,
+    ratioChart("Median latency of the result, original = 1", rows, ({ telemetry }) =>
+      knownRatio(telemetry.latency),
     ),
   ].flatMap((section) => section ?? []);
 }
