@@ -31,7 +31,7 @@ export async function writeReport(
   };
   await writeFile(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
   await writeFile(files["report-markdown"], markdown);
-  if (environment["GITHUB_STEP_SUMMARY"]) await core.summary.addRaw(markdown, true).write();
+  if (environment["GITHUB_STEP_SUMMARY"]) await core.summary.addRaw(markdown).write();
   setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...jobCountOutputs(report) });
   return folder;
 }
