@@ -145,7 +145,8 @@ export function logResults({ rows }: Report): void {
 
 function resultLine(row: ReportRow): string {
   const outcome = classifyOutcome(row);
-  if (isEndedRow(row) && outcome === "cancelled") return explainInTitle(row);
+  const isBare = outcome === "cancelled" || outcome === "failed";
+  if (isEndedRow(row) && isBare) return explainInTitle(row);
   const { size, accuracy } = row.job?.telemetry ?? {};
   const parts = [
     `${jobTitle(row)} ${outcomes[outcome].words}`,

@@ -30,7 +30,7 @@ test("a step compresses the workspace's models and reports what came of it", asy
   assert.ok(!visibleLines.some((line) => line.includes(service.token)));
   const report = JSON.parse(await readFile(outputs["report-json"] ?? "", "utf8"));
   assert.deepEqual([report.conclusion, report.jobs.length], ["success", 4]);
-  assert.equal(await readFile(outputs["report-markdown"] ?? "", "utf8"), summary.trimEnd());
+  assert.equal(await readFile(outputs["report-markdown"] ?? "", "utf8"), summary);
   const artifacts = outputs["artifacts"] ?? "";
   assert.deepEqual((await readdir(artifacts)).toSorted(), [
     "a-cpu",
@@ -73,6 +73,7 @@ test("a repeated run submits only the jobs that did not pass", async (t) => {
   const inputs = { models: "*.onnx", targets: "cpu,cpu-int8" };
   const first = await run(inputs);
   assert.equal(first.outputs["failed"], "2");
+  assert.match(first.log, /^broken for cpu failed: The file is not an ONNX model/m);
   const { code, outputs, summary, log } = await run(inputs, {
     environment: { GITHUB_RUN_ATTEMPT: "2" },
   });
