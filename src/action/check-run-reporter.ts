@@ -118,7 +118,7 @@ export class CheckRunReporter {
 }
 
 /** Whether GitHub refuses the token, and not only for now. */
-function isForbidden(error: unknown): boolean {
+export function isForbidden(error: unknown): boolean {
   const isLimit = errorMessage(error).includes("rate limit");
   return [401, 403, 404].includes(httpErrorStatus(error) ?? 0) && !isLimit;
 }

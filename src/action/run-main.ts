@@ -67,8 +67,8 @@ async function publishResults(step: Step, result: CompressionResult): Promise<vo
   const { report } = result;
   const verdict = conclude(report, inputs["fail-on"]);
   logResults(report);
-  const folder = await writeReport(report, verdict, environment);
   core.saveState("verdict", JSON.stringify(verdict));
+  const folder = await writeReport(report, verdict, environment);
   await completeCheckRun(step, result, verdict);
   if (inputs.wait) await writeComment(step, report, verdict);
   if (inputs.download) await writeArtifacts(step, result, path.join(folder, "artifacts"));

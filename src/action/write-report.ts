@@ -2,11 +2,13 @@ import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import * as core from "@actions/core";
+import { isForbidden } from "./check-run-reporter.ts";
 import { setOutputs } from "./compress.ts";
 import type { GitHub } from "./connect-github.ts";
 import type { Step } from "./step.ts";
 import { digest } from "./workflow-run.ts";
 import type { RepositoryName } from "../github/check-run-requests.ts";
+import { errorMessage } from "../log/error-message.ts";
 import type { Annotation } from "../report/build-annotations.ts";
 import type { Verdict } from "../report/conclude.ts";
 import { renderComment, renderJobSummary } from "../report/render-batch.ts";
@@ -69,7 +71,8 @@ export async function writeComment(
   try {
     await writeStickyComment(github, { repo, pullRequest, marker }, body);
   } catch (error) {
-    core.warning(`No comment: ${String(error)}. It needs \`permissions: pull-requests: write\`.`);
+    const advice = isForbidden(error) ? ". It needs `permissions: pull-requests: write`." : "";
+    core.warning(`No comment: ${errorMessage(error)}${advice}`);
   }
 }
 

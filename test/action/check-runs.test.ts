@@ -170,6 +170,21 @@ test("a limit for the hour leaves no check run in progress", async (t) => {
   assert.deepEqual(written, [passed, passed]);
 });
 
+test("a step that finds no room for its report leaves its verdict in the check run", async (t) => {
+  const { gitHub, runner, inputs, run } = await prepareStep(t);
+  const environment = { RUNNER_TEMP: "/proc/full" };
+  const { code, state, commands } = await run({ "job-checks": "none" }, { environment });
+  assert.equal(code, 1);
+  assert.match(commands.at(-1)?.message ?? "", /ENOENT/);
+  await (
+    await runner.startPost(state, inputs)
+  ).ended;
+  assert.deepEqual(
+    gitHub.checkRuns().map(({ conclusion, output }) => [conclusion, output.title]),
+    [["success", "1 job passed"]],
+  );
+});
+
 test("beyond twelve jobs only those that failed have check runs of their own", async (t) => {
   const service = await makeTestApp(t);
   const { gitHub, runner, inputs } = await prepareStep(t);
@@ -216,6 +231,10 @@ test("each leg of a matrix has a check run of its own name, and a dry run anothe
 test("the comment on a pull request is written anew by later runs, and nobody else's is touched", async (t) => {
   const { gitHub, run } = await prepareStep(t);
   const inputs = { comment: "true", "job-checks": "none", "dry-run": "true" };
+  gitHub.fail({ operation: "issues/create-comment", fault: gitHubFaults.invalid });
+  const { commands } = await run(inputs, pullRequest);
+  const [warning] = commands.filter(({ command }) => command === "warning");
+  assert.match(warning?.message ?? "", /^No comment: Validation Failed(?!.*permissions)/);
   await run(inputs, pullRequest);
   const [first] = gitHub.comments(7);
   assert.match(
