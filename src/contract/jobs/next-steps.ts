@@ -94,7 +94,8 @@ function adviseOnGate(gate: GateResult, diff: Telemetry["modelDiff"]): string {
 }
 
 const recordFirst =
-  "Run the workflow once on the base branch, which records a baseline, and then here again.";
+  "Run the workflow once on the base branch, which records a baseline, and then here again; a model " +
+  "that is new there has one when this is merged.";
 const judgeYourself =
   "Compare the figures yourself: the base branch records one that can be compared when this is merged.";
 
