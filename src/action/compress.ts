@@ -5,6 +5,7 @@ import type { NamedModel } from "./find-models.ts";
 import { followJobs } from "./follow-jobs.ts";
 import { JobTracker } from "./job-tracker.ts";
 import { type BatchFile, planBatch } from "./plan-batch.ts";
+import { logLine } from "./print-output.ts";
 import { resolveRevision } from "./resolve-revision.ts";
 import { cancelBatches } from "./run-post.ts";
 import { type Credentials, openServiceSession, type ServiceClient } from "./service-client.ts";
@@ -137,7 +138,7 @@ async function cancelSubmission(
   try {
     await recordEnds(work, ids, AbortSignal.timeout(waitLimitMs));
   } catch (error) {
-    core.info(`Not all jobs are seen to have ended: ${String(error)}`);
+    logLine(`Not all jobs are seen to have ended: ${String(error)}`);
   }
 }
 

@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
 import type { JobTracker } from "./job-tracker.ts";
-import { escapeLogLine, printOutput } from "./print-output.ts";
+import { logLine, printOutput } from "./print-output.ts";
 import { retryWhileUnreachable } from "./retry-while-unreachable.ts";
 import type { ServiceClient } from "./service-client.ts";
 import { getBatches, type StepJob, type Submission } from "./submit-batches.ts";
@@ -140,7 +140,7 @@ async function watchBatches(
 
 /** Logs the outcome of each job on a line. */
 export function logResults({ rows }: Report): void {
-  for (const row of rows) core.info(escapeLogLine(resultLine(row)));
+  for (const row of rows) logLine(resultLine(row));
 }
 
 function resultLine(row: ReportRow): string {

@@ -2,6 +2,7 @@ import * as core from "@actions/core";
 import type { Dispatcher } from "undici";
 import { InputError } from "./explain-error.ts";
 import type { Inputs } from "./inputs.ts";
+import { logLine } from "./print-output.ts";
 import type { WorkflowRun } from "./workflow-run.ts";
 import { type Client, createClient } from "../client/create-client.ts";
 import type { Scope } from "../contract/people/token.ts";
@@ -93,7 +94,7 @@ class ExchangedToken {
     try {
       await this.exchange();
     } catch (error) {
-      core.info(`The access token was not renewed yet: ${String(error)}`);
+      logLine(`The access token was not renewed yet: ${String(error)}`);
       this.#renewIn(renewalRetryMs);
     }
   }

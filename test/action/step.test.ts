@@ -157,4 +157,5 @@ test("a model's output gives no commands to the runner, and the step's own are t
   );
   assert.ok(visibleLines.includes("::error file=a.ts::Planted"));
   assert.ok(visibleLines.includes("Progress ::set-env name=PATH::/tmp"));
+  assert.match(visibleLines.at(-1) ?? "", /^\[service\] Not reachable, .* Busy ::error file=a\.ts/);
 });
