@@ -20,6 +20,7 @@ async function plan(t: TestContext, { files = {}, inputs = {} }: Repository) {
     await writeFile(path.join(workspace, file), text);
   }
   await symlink("/etc/hostname", path.join(workspace, "link.onnx"));
+  await symlink("not-fetched", path.join(workspace, "annexed.onnx"));
   const all = { "service-url": "https://mos.example.com", ...inputs };
   const variables = Object.entries(all).map(([name, text]) => [
     `INPUT_${name.toUpperCase()}`,
@@ -62,6 +63,16 @@ test("planBatch() names files after their paths, finds each once and leaves out 
   ]);
 });
 
+test("planBatch() takes a file and a batch file of the workspace whose names begin with dots", async (t) => {
+  const batch = "models: [..old.onnx]\ntargets: [cpu]\n";
+  const inputs = { "batch-file": "..batch.yaml" };
+  const planned = await plan(t, { files: { "..old.onnx": "", "..batch.yaml": batch }, inputs });
+  assert.deepEqual(
+    planned.models.map(({ name }) => name),
+    ["old"],
+  );
+});
+
 test("planBatch() names a model whose source is no URL", async (t) => {
   assert.deepEqual(await planProblems(t, { inputs: { models: "https://[", targets } }), [
     'Input "models": https://[: source is not a URL',
@@ -87,11 +98,12 @@ test("planBatch() leaves sources of buckets and of the Hugging Face Hub to the s
 
 test("planBatch() refuses files and names that it cannot use, all at once", async (t) => {
   const models =
-    "model/*.onnx\na.onnx, b.onnx\nlink.onnx\nrec=models/ocr/*.onnx\nftp=file://server/a.onnx\na=models/ocr/rec.onnx\na=models/asr/rec.onnx";
+    "model/*.onnx\na.onnx, b.onnx\nlink.onnx\nann*.onnx\nrec=models/ocr/*.onnx\nftp=file://server/a.onnx\na=models/ocr/rec.onnx\na=models/asr/rec.onnx";
   assert.deepEqual(await planProblems(t, { files, inputs: { models, targets } }), [
     'Input "models": model/*.onnx: no file of the workspace WORKSPACE matches; is the repository checked out, with large files?',
     'Input "models": a.onnx, b.onnx: no file of the workspace WORKSPACE matches; name one glob in each line or entry',
     'Input "models": link.onnx: link.onnx lies outside of the workspace',
+    `Input "models": ann*.onnx: annexed.onnx cannot be read: ENOENT: no such file or directory, realpath 'WORKSPACE/annexed.onnx'; is what it links to fetched?`,
     'Input "models": models/ocr/*.onnx: 2 files match, which cannot all have one name or SHA-256',
     'Input "models": file://server/a.onnx: source is "file://server/a.onnx" and must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, hf://OWNER/REPOSITORY@REVISION, the same with /PATH, file:///… or upload:sha256:<64 hex digits>',
     "Models models/ocr/rec.onnx and models/asr/rec.onnx are all named a; give each a name of its own, as NAME=PATH",
