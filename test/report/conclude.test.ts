@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { FailOn } from "../../src/contract/jobs/action.ts";
 import { conclude } from "../../src/report/conclude.ts";
+import { reportDocument } from "../../src/report/report-document.ts";
 import type { Report, ReportRow } from "../../src/report/report.ts";
 import { gateMissed, jobFailed, makeReport, makeRow } from "./make-report.ts";
 
@@ -191,4 +192,13 @@ test("conclude() says in the title what kept a batch from being run", () => {
     conclusion: "failure",
     title: "The batch could not be run: The service has no target arm; it has cpu",
   });
+});
+
+test("the report for programs names the model of every job alike, also of one that has not ended", () => {
+  const report = makeReport([passed, running], { abortReason: "cancelled" });
+  const { jobs } = reportDocument(report, conclude(report, "gates"));
+  assert.deepEqual(
+    jobs.map(({ model }) => model.name),
+    ["recognition", "recognition"],
+  );
 });
