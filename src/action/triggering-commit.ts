@@ -84,12 +84,11 @@ function branchCommit(
 }
 
 /** The branch before a push; GitHub states zeros for the first push of a branch. */
-function previousCommit(branch: string, before: string | undefined): BaseRevision {
-  const isKnown = before !== undefined && !/^0+$/.test(before);
-  return isKnown ? { branch, sha: before } : { branch };
+function previousCommit(branch: string, before: WorkflowEvent["before"]): BaseRevision {
+  return before && !/^0+$/.test(before) ? { branch, sha: before } : { branch };
 }
 
 function defaultBranch(repository: WorkflowEvent["repository"]): BaseRevision | undefined {
   const branch = repository?.default_branch;
-  return branch === undefined ? undefined : { branch };
+  return branch ? { branch } : undefined;
 }

@@ -89,6 +89,13 @@ test("a branch that is neither the default one nor protected is compared with th
   assert.equal(ofRelease.isTrusted, true);
 });
 
+test("an event with null for what it lacks runs for the commit of its branch", async (t) => {
+  const { environment } = workflowEvents.push;
+  const payload = { repository: { default_branch: "main" }, workflow_run: null, before: null };
+  const { headSha, base: comparedWith } = await readRun(t, { environment, payload });
+  assert.deepEqual([headSha, comparedWith], [head, { branch: "main" }]);
+});
+
 test("the first push of a branch has no commit before it", async (t) => {
   const { environment } = workflowEvents.push;
   const payload = { repository: { default_branch: "main" }, before: "0".repeat(40) };
