@@ -28,7 +28,8 @@ interface FileSearch {
 }
 
 /**
- * The models that the entries match, each file once, in the order of the entries.
+ * The models that the entries match, each file once, in the order of the entries. What an entry says
+ * of one model counts, though the glob of another matches it, too.
  * @throws InputError with all entries that match none
  */
 export async function findModels(
@@ -40,11 +41,17 @@ export async function findModels(
   const search = { root: await realpath(workspace), excluded };
   const problems: InputProblem[] = [];
   const models = new Map<string, NamedModel>();
+  const described = new Set<string>();
   for (const entry of entries.filter((each) => !isExclusion(each))) {
     try {
       for (const model of await resolveEntry(entry, search)) {
         const location = modelLocation(model);
-        if (!models.has(location)) models.set(location, model);
+        const isDescribed = entry.name !== undefined || entry.sha256 !== undefined;
+        if (isDescribed && described.has(location)) {
+          throw createEntryError(entry, "another entry says what this model is, too");
+        }
+        if (isDescribed) described.add(location);
+        if (isDescribed || !models.has(location)) models.set(location, model);
       }
     } catch (error) {
       if (!(error instanceof InputError)) throw error;

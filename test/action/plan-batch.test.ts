@@ -63,6 +63,21 @@ test("planBatch() names files after their paths, finds each once and leaves out 
   ]);
 });
 
+test("planBatch() keeps what an entry says of a model that a glob before it matches, too", async (t) => {
+  const speech = "{ name: speech, file: models/asr/rec.onnx }";
+  const batch = (more = "") => `models: [models/**/*.onnx, ${speech}${more}]\ntargets: [cpu]\n`;
+  const inputs = { "batch-file": "batch.yaml" };
+  const planned = await plan(t, { files: { ...files, "batch.yaml": batch() }, inputs });
+  assert.deepEqual(
+    planned.models.map(({ name }) => name),
+    ["speech", "models-ocr-det", "models-ocr-rec"],
+  );
+  const twice = batch(", voice=models/asr/rec.onnx");
+  assert.deepEqual(await planProblems(t, { files: { ...files, "batch.yaml": twice }, inputs }), [
+    "batch.yaml, line 1: models/asr/rec.onnx: another entry says what this model is, too",
+  ]);
+});
+
 test("planBatch() takes a file and a batch file of the workspace whose names begin with dots", async (t) => {
   const batch = "models: [..old.onnx]\ntargets: [cpu]\n";
   const inputs = { "batch-file": "..batch.yaml" };
