@@ -65,7 +65,8 @@ async function printOutputs(
   const { tracker, signal, onJobEnd } = options;
   for (const job of jobs) {
     if (job.former) {
-      core.info(`${jobTitle(job)}: passed in an earlier run, with the same bytes`);
+      const { words } = outcomes[job.former.dryRun ? "planned" : "passed"];
+      core.info(`${jobTitle(job)}: ${words} in an earlier run, with the same bytes`);
       // That run may have been for another commit.
       onJobEnd(job.former, []);
       continue;

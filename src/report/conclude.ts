@@ -107,8 +107,9 @@ function describeEnded(
   bad: readonly Outcome[],
 ): string {
   const jobs = countedJobs(rows);
-  if (bad.length === 0) return `${jobs} passed`;
-  const shown = rows.filter((row) => classifyOutcome(row) !== "passed");
+  if (bad.length === 0)
+    return `${jobs} ${outcomes[counts.planned > 0 ? "planned" : "passed"].words}`;
+  const shown = rows.filter((row) => bad.includes(classifyOutcome(row)));
   const [only] = shown;
   if (only && isEndedRow(only) && shown.length === 1) return explainInTitle(only);
   const parts = bad.map((outcome, i) => {
@@ -135,7 +136,7 @@ function countedJobs(rows: Report["rows"]): string {
 }
 
 export function countOutcomes(rows: Report["rows"]): Record<Outcome, number> {
-  const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
+  const counts = { passed: 0, planned: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
   for (const row of rows) counts[classifyOutcome(row)]++;
   return counts;
 }

@@ -239,7 +239,7 @@ test("the comment on a pull request is written anew by later runs, and nobody el
   const [first] = gitHub.comments(7);
   assert.match(
     first?.body ?? "",
-    /^<!-- model-optimization \w+ -->\n### `Model compression`\n\n\*\*1 job passed\*\*/,
+    /^<!-- model-optimization \w+ -->\n### `Model compression`\n\n\*\*1 job planned\*\*/,
   );
   await run(
     { ...inputs, models: "b=a.onnx" },

@@ -108,8 +108,11 @@ test("a request that is sent again, as its answer was lost, makes no second batc
 
 test("a dry run reports sizes and compresses nothing", async (t) => {
   const { run } = await prepareStep(t);
-  const { code, summary } = await run({ "dry-run": "true" });
+  const { code, summary } = await run({ "dry-run": "true", gates: "maxSizeRatio: 0.01" });
   assert.equal(code, 0);
+  // Nothing is held to the gates of a plan, which therefore passes none.
+  assert.match(summary, /\*\*1 job planned\*\*/);
+  assert.match(summary, /^\| `a` \| `cpu` \| 📋 planned \|/m);
   assert.match(summary, / kB \(\d\d %, planned\)/);
 });
 

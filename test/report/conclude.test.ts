@@ -7,6 +7,7 @@ import type { Report, ReportRow } from "../../src/report/report.ts";
 import { gateMissed, jobFailed, makeReport, makeRow } from "./make-report.ts";
 
 const passed = makeRow();
+const planned = makeRow({ dryRun: true, gates: [] });
 const missed = makeRow(gateMissed);
 const warned = makeRow({
   gates: [
@@ -46,6 +47,15 @@ const cases: readonly (readonly [
 ])[] = [
   ["all jobs passed", [passed, passed], "gates", undefined, "success", "2 jobs passed"],
   ["one job passed", [passed], "gates", undefined, "success", "1 job passed"],
+  ["a job was planned", [planned], "gates", undefined, "success", "1 job planned"],
+  [
+    "a plan failed",
+    [planned, failed],
+    "gates",
+    undefined,
+    "failure",
+    "recognition for cpu failed: The file is not an ONNX model",
+  ],
   [
     "a gate failed",
     [passed, missed],
