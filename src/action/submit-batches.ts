@@ -70,7 +70,6 @@ export async function submitBatches(
       labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
     };
     batches.push(await submitPlannedBatch(client, body));
-    core.saveState("batches", batches.map(({ id }) => id).join(" "));
   }
   return { batches, jobs: stepJobs(pairs, batches) };
 }
