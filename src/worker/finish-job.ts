@@ -50,7 +50,10 @@ export async function finishJob(
     reporter.telemetry(evaluation);
   };
   const { path: modelPath, sha256 } = inputs.model;
-  const beside = dryRun ? [] : await writeLanguageFiles(modelPath, context.outputDirectory);
+  const { executionProvider } = assignment.target;
+  const beside = dryRun
+    ? []
+    : await writeLanguageFiles(modelPath, executionProvider, context.outputDirectory);
   const files = dryRun ? [] : await publishFiles(context, [...report.files, ...beside]);
   const differing = dryRun ? undefined : await compareWithOriginal(context, inputs, report);
   const { changes, graph: resultGraph } = differing ?? {};

@@ -1,7 +1,7 @@
 import { comparableOutputs } from "../evaluate/output-comparison.ts";
 import { describeShapes } from "../evaluate/generate-sample.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
-import { logitsName } from "../evaluate/language-inputs.ts";
+import { describeTokens, logitsName } from "../evaluate/language-inputs.ts";
 import { openTextSamples } from "./open-text-samples.ts";
 import { openSamples } from "../evaluate/open-samples.ts";
 import type { RunnableModel } from "../evaluate/model-session.ts";
@@ -48,7 +48,7 @@ export async function recordOriginal(run: ModelRun, options: RecordOptions): Pro
       const source = resources.use(await opened);
       const uncompared = [...others, ...warnings];
       for await (const sample of source.samples) {
-        const first = describeShapes(sample);
+        const first = describeTokens(sample) ?? describeShapes(sample);
         log(`Comparing ${source.count} ${source.data} samples, the first: ${first}`);
         break;
       }
