@@ -6,13 +6,11 @@ const run = promisify(execFile);
 const timeoutMs = 5000;
 
 /**
- * Memory of the GPUs that this process may use which programs have, bytes, in steps of 1 MiB;
+ * Memory of all GPUs of the machine or pod that programs have, bytes, in steps of 1 MiB;
  * undefined where NVIDIA's tool is not there or does not say it, as of some virtual GPUs.
  */
 export async function readUsedGpuMemory(): Promise<number | undefined> {
-  const visible = process.env["CUDA_VISIBLE_DEVICES"];
-  const which = visible === undefined ? [] : [`--id=${visible}`];
-  const args = ["--query-gpu=memory.used", "--format=csv,noheader,nounits", ...which];
+  const args = ["--query-gpu=memory.used", "--format=csv,noheader,nounits"];
   try {
     const { stdout } = await run("nvidia-smi", args, { timeout: timeoutMs });
     const bytes =
