@@ -4,7 +4,7 @@ import { describeModel } from "../src/engine/diff/describe-model.ts";
 import type { ModelDescription } from "../src/contract/models/model-description.ts";
 import { preparePython } from "../test/support/prepare-python.ts";
 import { prepareSyntheticModel } from "./engine/prepare-synthetic-model.ts";
-import { readPeakOfProcess } from "../src/engine/evaluate/read-peak-memory-bytes.ts";
+import { readPeakOfProcess } from "../src/engine/runtime/read-peak-memory-bytes.ts";
 import { limitRow, reportBench } from "./result.ts";
 
 await preparePython();

@@ -1,5 +1,3 @@
-import type { ZipEntry } from "./zip-directory.ts";
-
 /** Element types of tensors that can be compared: bytes of an element, and NumPy's name. */
 export const elementTypes = {
   float32: { bytes: 4, dtype: "<f4" },
@@ -82,15 +80,4 @@ export function tensorNumbers(tensor: Pick<TensorData, "type" | "bytes">): Numbe
   return elements instanceof BigInt64Array || elements instanceof BigUint64Array
     ? Float64Array.from(elements, Number)
     : elements;
-}
-
-/** An array of the archive that fits the input of its name. */
-export interface SampleArray {
-  readonly entry: ZipEntry;
-  readonly name: string;
-  readonly type: ElementType;
-  /** Shape of one sample. */
-  readonly shape: readonly number[];
-  readonly samples: number;
-  readonly dataOffset: number;
 }

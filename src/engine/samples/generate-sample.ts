@@ -1,7 +1,7 @@
 import { inputShape, type SizeChoice, sizeChoices } from "./input-sizes.ts";
-import type { RunnableModel } from "./model-session.ts";
-import { RuntimeCrashError } from "./runtime-process.ts";
-import type { TensorSignature } from "./session-protocol.ts";
+import type { RunnableModel } from "../runtime/model-session.ts";
+import { RuntimeCrashError } from "../runtime/runtime-process.ts";
+import type { TensorSignature } from "../runtime/session-protocol.ts";
 import {
   type ElementType,
   elementTypes,
@@ -9,7 +9,7 @@ import {
   type Sample,
   type TensorData,
   tensorElements,
-} from "./tensor-data.ts";
+} from "../runtime/tensor-data.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import { countElements } from "../onnx/tensor-shape.ts";

@@ -1,5 +1,8 @@
 import { type TensorData, tensorNumbers } from "./tensor-data.ts";
 
+/** Output of the scores of each token of the vocabulary. */
+export const logitsName = "logits";
+
 /** What a model predicts at a position, as the predictions of others are compared with it. */
 export interface PreparedRow {
   /** Exponentials of the logits, relative to the largest. */

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { strToU8, zipSync } from "fflate";
-import { openCallerSamples } from "../../../src/engine/evaluate/open-samples.ts";
-import type { TensorSignature } from "../../../src/engine/evaluate/session-protocol.ts";
+import { openCallerSamples } from "../../../src/engine/samples/open-samples.ts";
+import type { TensorSignature } from "../../../src/engine/runtime/session-protocol.ts";
 
 const directoryEntry = 0x02014b50;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { labelRuntimeErrors } from "../../../src/engine/evaluate/label-runtime-errors.ts";
+import { labelRuntimeErrors } from "../../../src/engine/runtime/label-runtime-errors.ts";
 
 test("of an error of CUDA only what CUDA said is left", async () => {
   // As ONNX Runtime 1.30 said it on an H200.

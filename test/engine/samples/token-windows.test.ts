@@ -11,7 +11,7 @@ import {
 import {
   readBuiltinWindows,
   readCallerWindows,
-} from "../../../src/engine/evaluate/token-windows.ts";
+} from "../../../src/engine/samples/token-windows.ts";
 
 /** A token for each word, by its length, after a mark. */
 const words = {

@@ -1,11 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
-import type { TensorSignature } from "./session-protocol.ts";
-import {
-  type ElementType,
-  elementTypeNames,
-  elementTypes,
-  type SampleArray,
-} from "./tensor-data.ts";
+import type { TensorSignature } from "../runtime/session-protocol.ts";
+import { type ElementType, elementTypeNames, elementTypes } from "../runtime/tensor-data.ts";
 import { readZipDirectory, readZipEntry, type ZipEntry } from "./zip-directory.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
@@ -138,6 +133,17 @@ function isShapeCompatible(shape: readonly number[], wanted: TensorSignature["sh
     shape.length === wanted.length &&
     wanted.every((size, axis) => typeof size === "string" || size === shape[axis])
   );
+}
+
+/** An array of the archive that fits the input of its name. */
+export interface SampleArray {
+  readonly entry: ZipEntry;
+  readonly name: string;
+  readonly type: ElementType;
+  /** Shape of one sample. */
+  readonly shape: readonly number[];
+  readonly samples: number;
+  readonly dataOffset: number;
 }
 
 interface NpyHeader {

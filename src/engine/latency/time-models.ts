@@ -1,7 +1,7 @@
 import { maxLatencyShapes } from "../../contract/jobs/latency.ts";
 import type { Evaluation } from "../../contract/jobs/recipe.ts";
 import { compareLatency, type LatencyComparison } from "./compare-latency.ts";
-import type { Sample } from "./tensor-data.ts";
+import type { Sample } from "../runtime/tensor-data.ts";
 
 interface TimeOptions {
   readonly originalPath: string;

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
-import { readUsedGpuMemory } from "../../../src/engine/evaluate/read-gpu-memory.ts";
+import { readUsedGpuMemory } from "../../../src/engine/runtime/read-gpu-memory.ts";
 
 /** Stands in for NVIDIA's tool, which is only where there is a GPU. */
 async function pretendTool(t: TestContext, script: string): Promise<void> {

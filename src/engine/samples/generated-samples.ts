@@ -7,9 +7,9 @@ import {
   trySample,
 } from "./generate-sample.ts";
 import { inputShape, type SizeChoice } from "./input-sizes.ts";
-import { labelRuntimeErrors } from "./label-runtime-errors.ts";
-import type { RunnableModel } from "./model-session.ts";
-import type { Sample, TensorData } from "./tensor-data.ts";
+import { labelRuntimeErrors } from "../runtime/label-runtime-errors.ts";
+import type { RunnableModel } from "../runtime/model-session.ts";
+import type { Sample, TensorData } from "../runtime/tensor-data.ts";
 import type { GeneratedInput } from "../../contract/jobs/telemetry.ts";
 import { maxLineHeight } from "./draw-image.ts";
 import { truncate } from "../../contract/text/truncate.ts";

@@ -1,9 +1,7 @@
-import type { ModelSignature, TensorSignature } from "./session-protocol.ts";
-import { elementTypes, type Sample, type TensorData } from "./tensor-data.ts";
+import { logitsName } from "../runtime/logit-rows.ts";
+import type { ModelSignature, TensorSignature } from "../runtime/session-protocol.ts";
+import { elementTypes, type Sample, type TensorData } from "../runtime/tensor-data.ts";
 import type { TokenWindow } from "./token-windows.ts";
-
-/** Output of the scores of each token of the vocabulary. */
-export const logitsName = "logits";
 
 /** What a language model takes and gives. */
 export interface LanguageInputs {

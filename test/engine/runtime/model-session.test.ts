@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { writeProductModel } from "../../../src/engine/calibrate/write-product-model.ts";
-import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
-import { ModelSession } from "../../../src/engine/evaluate/model-session.ts";
-import type { TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
+import { createNormal, createRandom } from "../../../src/engine/samples/generate-sample.ts";
+import { ModelSession } from "../../../src/engine/runtime/model-session.ts";
+import type { TensorData } from "../../../src/engine/runtime/tensor-data.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { realModel } from "../../support/real-models.ts";
 import { node, tensorInfo, floatInitializer, writeTinyModel } from "../../support/tiny-model.ts";
@@ -130,7 +130,7 @@ test(
   "a session's process ends when the process that opened it is killed",
   { skip: process.platform !== "linux" },
   async () => {
-    const source = new URL("../../../src/engine/evaluate/model-session.ts", import.meta.url).href;
+    const source = new URL("../../../src/engine/runtime/model-session.ts", import.meta.url).href;
     const script = `
     import { ModelSession } from ${JSON.stringify(source)};
     const signal = new AbortController().signal;

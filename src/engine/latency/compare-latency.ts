@@ -1,5 +1,5 @@
-import type { EvaluationWarning } from "./evaluation-warning.ts";
-import { createRandom } from "./generate-sample.ts";
+import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
+import { createRandom } from "../samples/generate-sample.ts";
 import {
   areNarrow,
   areNoisy,
@@ -13,9 +13,9 @@ import {
 } from "./interim-analysis.ts";
 import { measureRound, type Order, type RoundTimes } from "./latency-round.ts";
 import type { RatioInterval } from "./ratio-estimate.ts";
-import { RuntimeProcess } from "./runtime-process.ts";
+import { RuntimeProcess } from "../runtime/runtime-process.ts";
 import { findSlowest, summarizeLatency } from "./summarize-latency.ts";
-import type { Sample } from "./tensor-data.ts";
+import type { Sample } from "../runtime/tensor-data.ts";
 import { formatRatio, type Latency } from "../../contract/jobs/latency.ts";
 
 export interface LatencyComparison {

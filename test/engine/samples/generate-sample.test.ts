@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { generateSample } from "../../../src/engine/evaluate/generate-sample.ts";
-import { sizeChoices } from "../../../src/engine/evaluate/input-sizes.ts";
-import type { TensorSignature } from "../../../src/engine/evaluate/session-protocol.ts";
+import { generateSample } from "../../../src/engine/samples/generate-sample.ts";
+import { sizeChoices } from "../../../src/engine/samples/input-sizes.ts";
+import type { TensorSignature } from "../../../src/engine/runtime/session-protocol.ts";
 
 const [choice] = sizeChoices;
 assert(choice);

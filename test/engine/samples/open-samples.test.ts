@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { strToU8, zipSync } from "fflate";
-import { openCallerSamples } from "../../../src/engine/evaluate/open-samples.ts";
-import type { TensorSignature } from "../../../src/engine/evaluate/session-protocol.ts";
+import { openCallerSamples } from "../../../src/engine/samples/open-samples.ts";
+import type { TensorSignature } from "../../../src/engine/runtime/session-protocol.ts";
 import {
   elementTypeNames,
   elementTypes,
   tensorNumbers,
-} from "../../../src/engine/evaluate/tensor-data.ts";
+} from "../../../src/engine/runtime/tensor-data.ts";
 import { pythonMissing, runPython } from "../../support/python.ts";
 
 let folder = "";

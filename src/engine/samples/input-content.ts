@@ -1,7 +1,7 @@
 import { findAttribute } from "../onnx/node-attributes.ts";
 import type { GraphProto, NodeProto } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
-import type { ModelSignature, TensorSignature } from "./session-protocol.ts";
+import type { ModelSignature, TensorSignature } from "../runtime/session-protocol.ts";
 import { maxLineHeight } from "./draw-image.ts";
 import { GraphValues } from "./graph-values.ts";
 import { findNormalization, type ImageNormalization } from "./image-normalization.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { summarizeLatency } from "../../../src/engine/evaluate/summarize-latency.ts";
+import { summarizeLatency } from "../../../src/engine/latency/summarize-latency.ts";
 
 /** Latency of models whose runs take 1 ms, 2 ms and so on. */
 function summarizeRising(runs: number) {

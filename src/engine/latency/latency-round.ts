@@ -1,11 +1,11 @@
-import { comparableOutputs } from "./output-comparison.ts";
-import { labelRuntimeErrors } from "./label-runtime-errors.ts";
-import { findTimedOutput } from "./language-inputs.ts";
+import { comparableOutputs } from "../evaluate/output-comparison.ts";
+import { labelRuntimeErrors } from "../runtime/label-runtime-errors.ts";
+import { findTimedOutput } from "../samples/language-inputs.ts";
 import { warmUp } from "./warm-up.ts";
-import type { ModelPair } from "./model-session.ts";
+import type { ModelPair } from "../runtime/model-session.ts";
 import { percentile } from "./percentile.ts";
-import type { RuntimeProcess } from "./runtime-process.ts";
-import type { ModelSignature } from "./session-protocol.ts";
+import type { RuntimeProcess } from "../runtime/runtime-process.ts";
+import type { ModelSignature } from "../runtime/session-protocol.ts";
 
 type Which = keyof ModelPair;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { warmUp } from "../../../src/engine/evaluate/warm-up.ts";
+import { warmUp } from "../../../src/engine/latency/warm-up.ts";
 
 /** A model whose runs take the given milliseconds, the last of them for ever. */
 function timeRunsFrom(durations: readonly number[]) {

@@ -1,8 +1,13 @@
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { alignedBytes } from "./aligned-bytes.ts";
 import { at } from "../onnx/at.ts";
-import { logitsName } from "./language-inputs.ts";
-import { compareRow, prepareRow, type PreparedRow, readLogitRows } from "./logit-rows.ts";
+import {
+  compareRow,
+  logitsName,
+  prepareRow,
+  type PreparedRow,
+  readLogitRows,
+} from "./logit-rows.ts";
 import { type Matrix, RowProducts } from "./row-products.ts";
 import { readPeakMemoryBytes, resetPeakMemory } from "./read-peak-memory-bytes.ts";
 import type { SessionReply, SessionRequest } from "./session-protocol.ts";

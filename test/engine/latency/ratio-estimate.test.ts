@@ -4,13 +4,13 @@ import {
   criticalT,
   estimateRatio,
   relativeHalfWidth,
-} from "../../../src/engine/evaluate/ratio-estimate.ts";
+} from "../../../src/engine/latency/ratio-estimate.ts";
 import {
   areNarrow,
   areNoisy,
   estimateShapes,
-} from "../../../src/engine/evaluate/interim-analysis.ts";
-import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+} from "../../../src/engine/latency/interim-analysis.ts";
+import { createNormal, createRandom } from "../../../src/engine/samples/generate-sample.ts";
 
 const criticalValues: readonly [errorRate: number, degrees: number, value: number][] = [
   [0.05, 1, 12.7062],

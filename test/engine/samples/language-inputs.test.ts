@@ -6,8 +6,8 @@ import {
   describeTokens,
   findLanguageInputs,
   findTimedOutput,
-} from "../../../src/engine/evaluate/language-inputs.ts";
-import type { ModelSignature } from "../../../src/engine/evaluate/session-protocol.ts";
+} from "../../../src/engine/samples/language-inputs.ts";
+import type { ModelSignature } from "../../../src/engine/runtime/session-protocol.ts";
 
 const tensor = (name: string, type: string, shape: (number | string)[]) =>
   ({ name, isTensor: true, type, shape }) as const;

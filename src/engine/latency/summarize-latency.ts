@@ -6,10 +6,10 @@ import {
 } from "../../contract/jobs/latency.ts";
 import type { RatioInterval } from "./ratio-estimate.ts";
 import type { RoundTimes } from "./latency-round.ts";
-import { describeShapes } from "./generate-sample.ts";
-import { describeTokens } from "./language-inputs.ts";
+import { describeShapes } from "../samples/generate-sample.ts";
+import { describeTokens } from "../samples/language-inputs.ts";
 import { percentile } from "./percentile.ts";
-import type { Sample } from "./tensor-data.ts";
+import type { Sample } from "../runtime/tensor-data.ts";
 
 /** What was measured on one input shape. */
 interface MeasuredShape {

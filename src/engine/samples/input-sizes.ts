@@ -1,4 +1,4 @@
-import type { TensorSignature } from "./session-protocol.ts";
+import type { TensorSignature } from "../runtime/session-protocol.ts";
 
 /** One choice of sizes for dimensions that a model leaves open. */
 export interface SizeChoice {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ModelSession } from "../../../src/engine/evaluate/model-session.ts";
-import { openSamples } from "../../../src/engine/evaluate/open-samples.ts";
-import { type Sample, tensorNumbers } from "../../../src/engine/evaluate/tensor-data.ts";
+import { ModelSession } from "../../../src/engine/runtime/model-session.ts";
+import { openSamples } from "../../../src/engine/samples/open-samples.ts";
+import { type Sample, tensorNumbers } from "../../../src/engine/runtime/tensor-data.ts";
 import { realModel, realModelMissing, type RealModelName } from "../../support/real-models.ts";
 
 const { signal } = new AbortController();

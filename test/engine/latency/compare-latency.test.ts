@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { compareLatency } from "../../../src/engine/evaluate/compare-latency.ts";
-import type { Sample } from "../../../src/engine/evaluate/tensor-data.ts";
+import { compareLatency } from "../../../src/engine/latency/compare-latency.ts";
+import type { Sample } from "../../../src/engine/runtime/tensor-data.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
 
 let folder = "";
