@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
 import { InferenceSession } from "onnxruntime-node";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
+import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
+import { assembleShares } from "../../../src/engine/compress-model.ts";
 import { languageFiles } from "../../../src/engine/language/language-files.ts";
 import { writeRunnableOriginal } from "../../../src/engine/language/runnable-original.ts";
+import { optimizeShare } from "../../../src/engine/partial-plan.ts";
 import { english, makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
 import { promptFeeds } from "../../support/prompt-feeds.ts";
 import { compress, contribTarget, makeFolder } from "../quantize/compress.ts";
@@ -77,6 +80,35 @@ test("weights in 4 bits for a GPU are what they are for a CPU, offsets too", asy
     const [result, expected] = [folder, other].map((each) => path.join(each.path, "model.onnx"));
     const likeness = sqnrDb(await predict(expected ?? ""), await predict(result ?? ""));
     assert(likeness > 25, `${JSON.stringify(kind)}: ${likeness} dB`);
+  }
+});
+
+test("shares of pods for a GPU are put together to what one process makes", async (t) => {
+  const checkpoint = path.join(await makeCheckpointFolder(t, "llama"), "config.json");
+  const { signal } = new AbortController();
+  for (const scheme of ["int8-weight", "fp16"] as const) {
+    await using folder = await makeFolder();
+    const recipe = { scheme, minElements: 0 };
+    const report = await compress(checkpoint, folder.path, recipe, gpuTarget);
+    const work = {
+      kind: "compress",
+      recipe: resolveRecipe(recipe),
+      target: gpuTarget,
+      signal,
+      onProgress: () => {},
+      log: () => {},
+    } as const;
+    const shares = [0, 1, 2].map((index) => path.join(folder.path, `share-${index}`));
+    for (const [index, outputPath] of shares.entries()) {
+      await optimizeShare(checkpoint, { ...work, share: { index, count: 3 }, outputPath });
+    }
+    const outputDirectory = path.join(folder.path, "assembled");
+    await mkdir(outputDirectory);
+    await assembleShares(checkpoint, { ...work, outputDirectory }, shares);
+    for (const { name } of report.files) {
+      const [one, other] = [folder.path, outputDirectory].map((each) => path.join(each, name));
+      assert.deepEqual(await readFile(other ?? ""), await readFile(one ?? ""), `${scheme} ${name}`);
+    }
   }
 });
 
