@@ -19,6 +19,18 @@ test("of an error of CUDA only what CUDA said is left", async () => {
   });
 });
 
+test("a GPU or a machine with too little memory is said to be so", async () => {
+  const message =
+    "Exception during initialization: /onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:376 " +
+    "void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool, onnxruntime::Stream*) Failed " +
+    "to allocate memory for requested buffer of size 4194304000";
+  const failing = Promise.reject(new Error(message));
+  await assert.rejects(labelRuntimeErrors("result", failing, new AbortController().signal), {
+    code: "evaluation_failed",
+    message: "The result could not be run: there is no memory for a buffer of 4.19 GB",
+  });
+});
+
 test("a machine without the CUDA provider is said to be so", async () => {
   // As ONNX Runtime 1.30 says it without a GPU, and without a library that the provider needs.
   const message = "OrtSessionOptionsAppendExecutionProvider_Cuda: Failed to load shared library";
