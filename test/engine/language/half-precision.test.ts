@@ -6,6 +6,7 @@ import { InferenceSession } from "onnxruntime-node";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import { assembleShares } from "../../../src/engine/compress-model.ts";
+import { compareResult } from "../../../src/engine/diff/compare-result.ts";
 import { languageFiles } from "../../../src/engine/language/language-files.ts";
 import { writeRunnableOriginal } from "../../../src/engine/language/runnable-original.ts";
 import { optimizeShare } from "../../../src/engine/partial-plan.ts";
@@ -110,6 +111,22 @@ test("shares of pods for a GPU are put together to what one process makes", asyn
       assert.deepEqual(await readFile(other ?? ""), await readFile(one ?? ""), `${scheme} ${name}`);
     }
   }
+});
+
+test("a result for a GPU takes and gives what its original does", async (t) => {
+  await using folder = await makeFolder();
+  const checkpoint = path.join(await makeCheckpointFolder(t, "llama"), "config.json");
+  const recipe = { scheme: "int8-weight", minElements: 0 } as const;
+  const { weights } = await compress(checkpoint, folder.path, recipe, gpuTarget);
+  const { changes } = await compareResult({
+    originalPath: checkpoint,
+    provider: "cuda",
+    resultPath: path.join(folder.path, "model.onnx"),
+    weights,
+    maxModelBytes: 1e9,
+    signal: new AbortController().signal,
+  });
+  assert.deepEqual(changes.values, []);
 });
 
 test("GenAI runs the folder of a GPU's target on the GPU", async (t) => {
