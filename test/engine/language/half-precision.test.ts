@@ -11,28 +11,10 @@ import { languageFiles } from "../../../src/engine/language/language-files.ts";
 import { writeRunnableOriginal } from "../../../src/engine/language/runnable-original.ts";
 import { optimizeShare } from "../../../src/engine/partial-plan.ts";
 import { english, makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
-import { promptFeeds } from "../../support/prompt-feeds.ts";
+import { predict, sqnrDb } from "./predict.ts";
 import { compress, contribTarget, makeFolder } from "../quantize/compress.ts";
 
 const gpuTarget = { ...contribTarget, executionProvider: "cuda" } as const;
-
-async function predict(file: string): Promise<Float32Array> {
-  const session = await InferenceSession.create(file, { logSeverityLevel: 3 });
-  const feeds = promptFeeds(session, [1, 17, 5, 40, 9, 33, 2, 60]);
-  const { logits } = await session.run(feeds, ["logits"]);
-  await session.release();
-  assert(logits?.data instanceof Float32Array);
-  return logits.data;
-}
-
-function sqnrDb(original: Float32Array, result: Float32Array): number {
-  let [signal, noise] = [0, 0];
-  for (const [at, value] of original.entries()) {
-    signal += value ** 2;
-    noise += (value - Number(result[at])) ** 2;
-  }
-  return 10 * Math.log10(signal / noise);
-}
 
 const recipes: readonly (readonly [string, PartialRecipe, leastDb: number])[] = [
   ["8 bits", { scheme: "int8-weight", granularity: "block", blockSize: 32 }, 25],
