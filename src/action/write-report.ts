@@ -64,12 +64,13 @@ export async function writeComment(
   report: Report,
   verdict: Verdict,
 ): Promise<void> {
-  const { repo, pullRequest } = run;
+  const { repo, pullRequest, runId, headSha } = run;
   if (!inputs.comment || !github || pullRequest === undefined) return;
-  const marker = `<!-- model-optimization ${digest(identity.checkName)} -->`;
-  const body = renderComment(report, verdict, marker);
+  const mark = `<!-- model-optimization ${digest(identity.checkName)}`;
+  const marker = `${mark} ${runId} -->`;
+  const body = renderComment(report, verdict, { marker, sha: headSha });
   try {
-    await writeStickyComment(github, { repo, pullRequest, marker }, body);
+    await writeStickyComment(github, { repo, pullRequest, mark, runId }, body);
   } catch (error) {
     const advice = isForbidden(error) ? ". It needs `permissions: pull-requests: write`." : "";
     core.warning(`No comment: ${errorMessage(error)}${advice}`);
@@ -80,13 +81,15 @@ interface CommentPlace {
   readonly repo: RepositoryName;
   readonly pullRequest: number;
   /** Invisible text at the start of the comment, by which later runs find it. */
-  readonly marker: string;
+  readonly mark: string;
+  /** Of the run, behind the mark. GitHub numbers later runs higher. */
+  readonly runId: string;
 }
 
-/** Updates the comment on a pull request that has the marker, or creates it. */
+/** Updates the comment on a pull request that has the mark, unless it is a later run's, or creates it. */
 async function writeStickyComment(
   github: GitHub,
-  { repo, pullRequest, marker }: CommentPlace,
+  { repo, pullRequest, mark, runId }: CommentPlace,
   body: string,
 ): Promise<void> {
   const place = { ...repo, issue_number: pullRequest };
@@ -95,11 +98,13 @@ async function writeStickyComment(
     per_page: 100,
   });
   for await (const { data } of pages) {
-    // A person's comment could start with the marker, too.
+    // A person's comment could start with the mark, too.
     const own = data.find(
-      (comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker),
+      (comment) => comment.user?.type === "Bot" && comment.body?.startsWith(mark),
     );
     if (own) {
+      const [, earlier = "0"] = /^ (\d+) -->/.exec(own.body?.slice(mark.length) ?? "") ?? [];
+      if (Number(earlier) > Number(runId)) return;
       await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
       return;
     }

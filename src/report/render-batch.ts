@@ -46,9 +46,20 @@ export function renderBatchCheck(report: Report, verdict: Verdict): CheckOutput 
   };
 }
 
-/** The batch in a comment on a pull request, which starts with the marker. */
-export function renderComment(report: Report, verdict: Verdict, marker: string): string {
-  const title = `### ${inlineCode(report.name)}\n\n${bold(verdict.title)} · `;
+interface CommentOptions {
+  /** What the comment starts with. */
+  readonly marker: string;
+  /** The commit that the batch is of: a later one may be there already. */
+  readonly sha: string;
+}
+
+/** The batch in a comment on a pull request. */
+export function renderComment(
+  report: Report,
+  verdict: Verdict,
+  { marker, sha }: CommentOptions,
+): string {
+  const title = `### ${inlineCode(report.name)}\n\n${bold(verdict.title)} · ${sha.slice(0, 7)} · `;
   const sections = [
     headlineSection(report, verdict, `${marker}\n${title}`),
     ...firstLook(report),

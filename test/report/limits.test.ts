@@ -99,7 +99,10 @@ test("reports of any names and sizes are within GitHub's limits, and their table
         [summary, githubLimits.checkFieldBytes],
         [text, githubLimits.checkFieldBytes],
         [renderJobSummary(report, verdict), githubLimits.jobSummaryBytes],
-        [renderComment(report, verdict, "<!-- marker -->"), githubLimits.commentBytes],
+        [
+          renderComment(report, verdict, { marker: "<!-- marker -->", sha: "1234567" }),
+          githubLimits.commentBytes,
+        ],
       ];
       for (const [markdown, maxBytes] of sized) {
         assert.ok(Buffer.byteLength(markdown) <= maxBytes);
@@ -200,7 +203,10 @@ test("what a model says of itself is no markup in a title", () => {
   const error = { code: "model_invalid" as const, message };
   const report = makeReport([makeRow({ ...jobFailed, error })]);
   const verdict = conclude(report, "gates");
-  for (const markdown of [renderJobSummary(report, verdict), renderComment(report, verdict, "")]) {
+  for (const markdown of [
+    renderJobSummary(report, verdict),
+    renderComment(report, verdict, { marker: "", sha: "" }),
+  ]) {
     const outsideOfCode = markdown.replaceAll(/(`+)[^`]+\1/g, "");
     assert.doesNotMatch(outsideOfCode, /tracker|@acme|www/);
     assert.match(markdown, /tracker/);
