@@ -55862,28 +55862,32 @@ function writeAnnotations(annotations) {
     }
 }
 async function writeComment({ inputs, run, identity, github }, report, verdict) {
-    const { repo, pullRequest } = run;
+    const { repo, pullRequest, runId, headSha } = run;
     if (!inputs.comment || !github || pullRequest === undefined)
         return;
-    const marker = `<!-- model-optimization ${(0,workflow_run/* digest */.br)(identity.checkName)} -->`;
-    const body = (0,render_batch/* renderComment */.wQ)(report, verdict, marker);
+    const mark = `<!-- model-optimization ${(0,workflow_run/* digest */.br)(identity.checkName)}`;
+    const marker = `${mark} ${runId} -->`;
+    const body = (0,render_batch/* renderComment */.wQ)(report, verdict, { marker, sha: headSha });
     try {
-        await writeStickyComment(github, { repo, pullRequest, marker }, body);
+        await writeStickyComment(github, { repo, pullRequest, mark, runId }, body);
     }
     catch (error) {
         const advice = (0,check_run_reporter/* isForbidden */.US)(error) ? ". It needs `permissions: pull-requests: write`." : "";
         core/* warning */.$e(`No comment: ${(0,error_message/* errorMessage */.g)(error)}${advice}`);
     }
 }
-async function writeStickyComment(github, { repo, pullRequest, marker }, body) {
+async function writeStickyComment(github, { repo, pullRequest, mark, runId }, body) {
     const place = { ...repo, issue_number: pullRequest };
     const pages = github.paginate.iterator(github.rest.issues.listComments, {
         ...place,
         per_page: 100,
     });
     for await (const { data } of pages) {
-        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker));
+        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(mark));
         if (own) {
+            const [, earlier = "0"] = /^ (\d+) -->/.exec(own.body?.slice(mark.length) ?? "") ?? [];
+            if (Number(earlier) > Number(runId))
+                return;
             await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
             return;
         }
@@ -62968,8 +62972,8 @@ function renderBatchCheck(report, verdict) {
         text: (0,compose_sections/* composeSections */.z)(details, limits),
     };
 }
-function renderComment(report, verdict, marker) {
-    const title = `### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n${(0,markdown/* bold */.Cr)(verdict.title)} · `;
+function renderComment(report, verdict, { marker, sha }) {
+    const title = `### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n${(0,markdown/* bold */.Cr)(verdict.title)} · ${sha.slice(0, 7)} · `;
     const sections = [
         headlineSection(report, verdict, `${marker}\n${title}`),
         ...firstLook(report),
