@@ -95,8 +95,9 @@ test("a repeated run submits only the jobs that did not pass", async (t) => {
 
 test("a request that is sent again, as its answer was lost, makes no second batch", async (t) => {
   const { service, run } = await prepareStep(t);
+  let sent = 0;
   const relay = await startServiceRelay(t, service.baseUrl, {
-    breaksAnswerTo: (method, url) => method === "POST" && url === "/v1/batches",
+    breaksAnswerTo: (method, url) => method === "POST" && url === "/v1/batches" && ++sent === 1,
   });
   const { outputs } = await run({ "service-url": relay.baseUrl });
   const { batches } = await service.client.call("listBatches", {});
@@ -104,6 +105,20 @@ test("a request that is sent again, as its answer was lost, makes no second batc
     batches.map(({ id }) => id),
     [outputs["batch-id"]],
   );
+});
+
+test("a step waits for a service that is away when the results are to be downloaded", async (t) => {
+  const { service, run } = await prepareStep(t);
+  let asked = 0;
+  const relay = await startServiceRelay(t, service.baseUrl, {
+    // Longer than the client tries by itself.
+    breaksAnswerTo: (_, url) => url.endsWith("/artifacts/model.onnx") && ++asked <= 5,
+  });
+  const { code, outputs, log } = await run({ "service-url": relay.baseUrl, download: "true" });
+  assert.equal(code, 0, log);
+  assert.equal(asked, 6);
+  const files = await readdir(path.join(outputs["artifacts"] ?? "", "a-cpu"));
+  assert.ok(files.includes("model.onnx"));
 });
 
 test("a dry run reports sizes and compresses nothing", async (t) => {

@@ -10,7 +10,7 @@ import { listenLocally } from "../../support/listen-locally.ts";
 interface RelayOptions {
   /** Which answers of the service get lost on their way; by default none. */
   readonly isLost?: (method: string, path: string) => boolean;
-  /** Of which answers the first breaks its connection; by default of none. */
+  /** Which answers break their connections; by default none. */
   readonly breaksAnswerTo?: (method: string, path: string) => boolean;
   /** Bytes of the first upload after which its connection breaks. */
   readonly breaksUploadAfter?: number;
@@ -32,7 +32,6 @@ export async function startServiceRelay(
   options: RelayOptions,
 ): Promise<ServiceRelay> {
   const { isLost = () => false, breaksAnswerTo, breaksUploadAfter = Infinity } = options;
-  let isAnswerBroken = false;
   let uploadedBytes = 0;
   let isBroken = false;
   const lost = Promise.withResolvers<void>();
@@ -43,8 +42,7 @@ export async function startServiceRelay(
         answer.resume().on("end", () => lost.resolve());
         return;
       }
-      if (!isAnswerBroken && breaksAnswerTo?.(method, url) === true) {
-        isAnswerBroken = true;
+      if (breaksAnswerTo?.(method, url) === true) {
         response.destroy();
         return;
       }
