@@ -55783,6 +55783,7 @@ var connect_github = __nccwpck_require__(3324);
 ;// CONCATENATED MODULE: ./action/download-artifacts.js
 
 
+
 async function downloadArtifacts(client, rows, { folder, signal }) {
     for (const { id, model, target, job } of rows) {
         if (job?.status !== "Completed" || job.artifacts.length === 0)
@@ -55790,7 +55791,8 @@ async function downloadArtifacts(client, rows, { folder, signal }) {
         const jobFolder = external_node_path_.join(folder, `${model}-${target}`);
         await (0,promises_.mkdir)(jobFolder, { recursive: true });
         for (const { name } of job.artifacts) {
-            await client.downloadArtifact(id, name, { file: external_node_path_.join(jobFolder, name), signal });
+            const file = external_node_path_.join(jobFolder, name);
+            await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => client.downloadArtifact(id, name, { file, signal }), signal);
         }
     }
 }
@@ -57900,6 +57902,7 @@ const tokenRoutes = {
 
 
 
+
 const { exchangeToken } = tokenRoutes;
 const routes = {
     ...artifactRoutes,
@@ -57921,7 +57924,7 @@ async function openServiceSession(credentials, { serviceUrl, dispatcher }) {
         return { client: createServiceClient({ ...connection, token }), scopes: undefined };
     }
     const exchanged = new ExchangedToken(createServiceClient(connection), credentials.audience);
-    const scopes = await exchanged.exchange();
+    const scopes = await (0,retry/* retryTransient */.jh)(async () => exchanged.exchange(), undefined);
     return { client: createServiceClient({ ...connection, token: () => exchanged.value }), scopes };
 }
 const renewalMarginMs = 5 * 60_000;
