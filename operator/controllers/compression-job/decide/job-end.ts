@@ -24,7 +24,7 @@ import { isTerminal, leadsTo } from "../../../../src/contract/jobs/status.ts";
 import { hasSeenInterruption } from "../../../../src/resources/interruption.ts";
 import { readTerminationMessage } from "../../../../src/contract/jobs/worker.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
+import { isWorking, type WorkerPod } from "../observe/worker-pod.ts";
 
 /**
  * Takes over the end of a job that the service has recorded, as the worker reported it or since the
@@ -45,8 +45,8 @@ export function followReport(
   pods: readonly WorkerPod[],
 ): Decision | undefined {
   const { status } = observed.resource;
-  const isWorking = pods.some((pod) => pod.phase === "Running" && mayRun(pod));
-  if (!isWorking || !hasSeenInterruption(status, status.report?.transitions)) return undefined;
+  if (!pods.some(isWorking) || !hasSeenInterruption(status, status.report?.transitions))
+    return undefined;
   return takeOver(observed, listNewTransitions(observed));
 }
 

@@ -14,7 +14,7 @@ import type { ObservedState } from "../observe/observed-state.ts";
 import { ownedWorkerJobs, workerJobPods } from "../observe/steps.ts";
 import { currentWarningMessage } from "../observe/step-warning.ts";
 import { parseOptionalTime, type WorkerJob } from "../observe/worker-job.ts";
-import { isFailingToStart, mayRun, type WorkerPod } from "../observe/worker-pod.ts";
+import { isFailingToStart, isWorking, mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 
 /** A shorter wait is not worth a write. */
 const minWaitMs = 3_000;
@@ -42,6 +42,7 @@ export function monitorStep(
     queue: findQueue(resource, target)?.name,
     statusReason: resource.status.statusReason,
     hasBegun: resource.status.startedAt !== undefined,
+    lostAt: parseOptionalTime(resource.status.attempts?.at),
     warningMessage: currentWarningMessage(observed),
   };
   return combineDecisions(
@@ -63,9 +64,21 @@ const waitChecks = [
   checkHeldBackPod,
   checkUnstartedPod,
   checkPodWarning,
+  checkNextPod,
   checkFirstPod,
   checkSilentWorker,
 ];
+
+/** After a pod is lost, Kubernetes waits before it starts another, longer each time. */
+function checkNextPod({ workerJob, pods, lostAt }: WaitingStep): StepWait | undefined {
+  if (lostAt === undefined || lostAt < workerJob.createdAt) return undefined;
+  const done = pods.filter(({ phase }) => phase === "Succeeded").length;
+  const needed = workerJob.step === "optimize" ? workerJob.parallelism : 1;
+  if (done >= needed || pods.some(isWorking)) return undefined;
+  const message = `${statusReasonTable.waiting_for_pod.message} again`;
+  const since = Math.max(lostAt, ...pods.map(podEndTime));
+  return { wait: { reason: "waiting_for_pod", message }, since };
+}
 
 /** A job without a message since its Job was created looks as if no operator served it. */
 function checkFirstPod({ workerJob, pods, statusReason }: WaitingStep): StepWait | undefined {

@@ -11,8 +11,9 @@ import { canTransition } from "../../../../src/contract/jobs/status.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { truncate } from "../../../../src/contract/text/truncate.ts";
 import type { ConditionValue } from "../../../../src/resources/conditions.ts";
+import { interruptionTime } from "../../../../src/resources/interruption.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { mayRun } from "../observe/worker-pod.ts";
+import { isWorking } from "../observe/worker-pod.ts";
 
 /** Reports what the job waits for, or that it no longer waits, unless that is reported already. */
 export function reportWait(observed: ObservedState, wait: Wait | undefined): Decision {
@@ -55,8 +56,7 @@ function interruptionPatch(
   wait: Wait | undefined,
 ): PendingPatch | undefined {
   const { spec, status } = resource;
-  const isWorking = pods.some((pod) => pod.phase === "Running" && mayRun(pod));
-  if (wait === undefined || isWorking) return undefined;
+  if (wait === undefined || pods.some(isWorking)) return undefined;
   if (!canTransition(spec.kind, status.status, "Pending")) return undefined;
   const message = truncate(wait.message, textLimits.statusMessage);
   const { reason } = wait;
@@ -69,13 +69,13 @@ function interruptionPatch(
   };
 }
 
-function pendingReasonPatch(
-  { status, statusReason, statusMessage }: CompressionJobStatus,
-  wait: Wait | undefined,
-): PendingPatch {
+function pendingReasonPatch(current: CompressionJobStatus, wait: Wait | undefined): PendingPatch {
+  const { status, statusReason, statusMessage } = current;
   if (status !== "Pending") return {};
   // What follows the wait for the first pod is that it works.
-  const isOver = isWaitReason(statusReason) && statusReason !== "waiting_for_pod";
+  const isForFirstPod =
+    statusReason === "waiting_for_pod" && interruptionTime(current) === undefined;
+  const isOver = isWaitReason(statusReason) && !isForFirstPod;
   if (wait === undefined && !isOver) return {};
   const { reason, ...cause } = wait ?? statusCause("starting");
   const message = truncate(cause.message, textLimits.statusMessage);

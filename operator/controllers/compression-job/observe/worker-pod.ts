@@ -84,6 +84,10 @@ export function mayRun({ phase, node, deletionDeadline }: WorkerPod): boolean {
   return node !== undefined || deletionDeadline === undefined;
 }
 
+export function isWorking(pod: WorkerPod): boolean {
+  return pod.phase === "Running" && mayRun(pod);
+}
+
 /** Reasons of waiting containers that need no intervention. */
 const transientReasons: ReadonlySet<string> = new Set(["", "ContainerCreating", "PodInitializing"]);
 

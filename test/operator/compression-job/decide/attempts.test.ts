@@ -152,3 +152,34 @@ test("decide() asks for a sync of a worker Job a minute after its pod was evicte
   assert.equal(syncsAt(lostAt + 59 * second), 0);
   assert.equal(syncsAt(lostAt + 60 * second), 1);
 });
+
+test("decide() says that a job waits between two pods, and not after its last one", () => {
+  const startedAt = new Date(start).toISOString();
+  const at = new Date(start + 10 * second).toISOString();
+  const reason = "EvictionByEvictionAPI";
+  const attempts = { count: 1, lost: 1, pod: "pod-0", at, reason, message: "" };
+  const working = { status: "Optimizing", statusReason: "optimizing", startedAt } as const;
+  const { metadata } = resource;
+  const evicted = makeJob({ metadata, status: { ...working, attempts } });
+  const decidedStatus = (from: typeof evicted, pods: readonly WorkerPod[]) => {
+    const now = start + 13 * second;
+    const { actions } = decide(
+      makeObservedState({ resource: from, workerJobs: [child], pods, now }),
+    );
+    const write = actions.find((action) => action.type === "writeStatus");
+    return { ...from.status, ...write?.patch };
+  };
+  const waiting = decidedStatus(evicted, []);
+  assert.deepEqual(
+    [waiting.status, waiting.statusReason, waiting.statusMessage],
+    ["Pending", "waiting_for_pod", "Waiting for a pod to begin the work again"],
+  );
+  const told = makeJob({ metadata, status: waiting });
+  const next = { name: "pod-1", uid: "pod-1", createdAt: start + 10 * second };
+  const fetchesImage = makePod(child, { ...next, phase: "Pending" });
+  assert.deepEqual(decidedStatus(told, [fetchesImage]), waiting);
+  const running = decidedStatus(told, [makePod(child, next)]);
+  assert.deepEqual([running.status, running.statusReason], ["Pending", "starting"]);
+  const succeeded = makePod(child, { ...next, phase: "Succeeded" });
+  assert.equal(decidedStatus(evicted, [succeeded]).status, "Optimizing");
+});
