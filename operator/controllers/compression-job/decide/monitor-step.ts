@@ -139,6 +139,8 @@ function requeueForWarning({ stepWarning, now }: ObservedState): Decision {
 
 /** How long a worker Job that has not ended may be without a pod that runs or waits. */
 const syncRequestSeconds = 60;
+/** How long Kubernetes' Job controller waits after a lost pod, doubled with each, and at most. */
+const backOffSeconds = { first: 10, longest: 600 };
 
 /**
  * Changes worker Jobs for which nothing happens: Kubernetes' Job controller skips a Job of which it
@@ -164,15 +166,20 @@ function requestSyncAfter(observed: ObservedState, workerJob: WorkerJob): Decisi
   // Of a pod that is gone, as after an eviction.
   const lostAt = parseOptionalTime(resource.status.attempts?.at) ?? createdAt;
   const idleSince = Math.max(createdAt, startedAt, syncRequestedAt, lostAt, ...podEnds);
-  if (at < idleSince + syncRequestSeconds * 1000) {
-    return requeueAt(idleSince + syncRequestSeconds * 1000);
-  }
+  const idleSeconds = syncRequestSeconds + jobBackOffSeconds(resource.status.attempts?.lost ?? 0);
+  const dueAt = idleSince + idleSeconds * 1000;
+  if (at < dueAt) return requeueAt(dueAt);
   const reason: EventReason = "SyncRequested";
-  const message = `Nothing happened to the Job "${name}" for ${syncRequestSeconds} s`;
+  const message = `Nothing happened to the Job "${name}" for ${idleSeconds} s`;
   return {
     actions: [
       { type: "requestSync", name, at },
       { type: "recordEvent", warning: true, reason, message },
     ],
   };
+}
+
+function jobBackOffSeconds(lost: number): number {
+  const { first, longest } = backOffSeconds;
+  return lost === 0 ? 0 : Math.min(longest, first * 2 ** (lost - 1));
 }

@@ -139,18 +139,24 @@ test("decide() gives a job no more time than the operator does", () => {
   assert.equal(create.manifest.spec?.template.spec?.activeDeadlineSeconds, 600);
 });
 
-test("decide() asks for a sync of a worker Job a minute after its pod was evicted, not before", () => {
+test("decide() asks for a sync of a worker Job a minute after the next pod was due, not before", () => {
   const lostAt = start + 3600 * second;
   const at = new Date(lostAt).toISOString();
   const reason = "EvictionByEvictionAPI";
-  const attempts = { count: 1, lost: 1, pod: "pod-0", at, reason, message: "" };
-  const evicted = makeJob({ metadata: resource.metadata, status: { attempts } });
-  const syncsAt = (now: number) =>
-    decide(makeObservedState({ resource: evicted, workerJobs: [child], now })).actions.filter(
-      ({ type }) => type === "requestSync",
-    ).length;
-  assert.equal(syncsAt(lostAt + 59 * second), 0);
-  assert.equal(syncsAt(lostAt + 60 * second), 1);
+  for (const [lost, backOff] of [
+    [1, 10],
+    [4, 80],
+    [12, 600],
+  ] as const) {
+    const attempts = { count: lost, lost, pod: "pod-0", at, reason, message: "" };
+    const evicted = makeJob({ metadata: resource.metadata, status: { attempts } });
+    const syncsAt = (now: number) =>
+      decide(makeObservedState({ resource: evicted, workerJobs: [child], now })).actions.filter(
+        ({ type }) => type === "requestSync",
+      ).length;
+    assert.equal(syncsAt(lostAt + (backOff + 59) * second), 0);
+    assert.equal(syncsAt(lostAt + (backOff + 60) * second), 1);
+  }
 });
 
 test("decide() says that a job waits between two pods, and not after its last one", () => {
