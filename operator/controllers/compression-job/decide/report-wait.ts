@@ -20,12 +20,20 @@ export function reportWait(observed: ObservedState, wait: Wait | undefined): Dec
   const patch = waitPatch(observed, wait);
   if (patch === undefined) return noActions;
   const write = { type: "writeStatus", patch } as const;
-  if (wait === undefined) return { actions: [write] };
+  if (wait === undefined || isSaidByCondition(observed, wait)) return { actions: [write] };
   const warning = !waitKind(wait).intended;
   const reason = pascalCase(wait.reason);
   return {
     actions: [write, { type: "recordEvent", warning, reason, message: wait.message }],
   };
+}
+
+/** As of a job that was still working when its wait was reported. */
+function isSaidByCondition(observed: ObservedState, wait: Wait): boolean {
+  if (waitKind(wait).hasNode) return false;
+  const { conditions = [] } = observed.resource.status;
+  const said = scheduledCondition(observed, wait);
+  return said !== undefined && conditions.some((known) => isSame(known, said));
 }
 
 /** What a job that is Pending waits for; nothing where its status has that already. */

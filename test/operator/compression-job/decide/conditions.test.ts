@@ -64,6 +64,21 @@ test("decide() reports that a job is suspended, and that it is resumed", () => {
   assert.ok(conditionTexts(after).includes("Suspended=False Resumed"));
 });
 
+test("decide() records one event of a suspension, also where workers have to stop first", () => {
+  const status = { status: "Optimizing", statusReason: "optimizing" } as const;
+  const working = makeJob({ metadata, spec: { suspend: true }, status });
+  const child = makeChild(working);
+  const events = (fields: Partial<ObservedState>) =>
+    decide(makeObservedState(fields)).actions.flatMap((action) =>
+      action.type === "recordEvent" ? [action.reason] : [],
+    );
+  const stopping = { resource: working, workerJobs: [child], pods: [makePod(child)] };
+  assert.deepEqual(events(stopping), ["Suspended"]);
+  const told = makeJob({ metadata, spec: working.spec, status: decidedStatus(stopping) });
+  assert.equal(decidedStatus({ resource: told }).status, "Pending");
+  assert.deepEqual(events({ resource: told }), []);
+});
+
 test("decide() takes a job back to Pending whose pods a queue took away, once none runs", () => {
   const startedAt = new Date(start).toISOString();
   const labels = { "kueue.x-k8s.io/queue-name": "gpus" };
