@@ -84,13 +84,15 @@ function readWorkerJobEnd(
 
 /**
  * Whether an operator of this installation created the Job. Who may create Jobs writes any label
- * and owner, but an admission policy leaves Jobs under the workers' account to the operator.
+ * and owner, but an admission policy leaves Jobs under the workers' account to the operator. One
+ * without an owner is left by `kubectl delete --cascade=orphan`.
  */
 export function isWorkerJob(
   { controller, serviceAccount }: WorkerJob,
   settings: Pick<JobSettings, "serviceAccount">,
 ): boolean {
-  return controller?.kind === compressionJobs.kind && serviceAccount === settings.serviceAccount;
+  const { kind = compressionJobs.kind } = controller ?? {};
+  return kind === compressionJobs.kind && serviceAccount === settings.serviceAccount;
 }
 
 /** Milliseconds since 1970. */
