@@ -18,7 +18,7 @@ import {
   ignoreNotFound,
   isAlreadyExists,
   isInvalid,
-  isWebhookRefusal,
+  isPolicyRefusal,
   KubernetesError,
 } from "../../../../src/kubernetes/kubernetes-error.ts";
 import { findNamespacePhase } from "../../../../src/kubernetes/namespaces.ts";
@@ -113,8 +113,8 @@ async function createWorkerJob(
   } catch (error) {
     if (isAlreadyExists(error)) return observeExisting(context, manifest, observed);
     if (isRefusal(error)) {
-      const workerJobRejection = { message: error.message, final: isInvalid(error) };
-      return { ...observed, workerJobRejection };
+      const final = isInvalid(error) && !isPolicyRefusal(error);
+      return { ...observed, workerJobRejection: { message: error.message, final } };
     }
     throw error;
   }
@@ -125,7 +125,7 @@ const refusals: readonly (number | undefined)[] = [400, 403, 422];
 /** By the cluster's rules, and not since the API server is busy or away. */
 function isRefusal(error: unknown): error is KubernetesError {
   if (!(error instanceof KubernetesError)) return false;
-  return refusals.includes(error.status) || isWebhookRefusal(error);
+  return refusals.includes(error.status) || isPolicyRefusal(error);
 }
 
 async function observeExisting(
