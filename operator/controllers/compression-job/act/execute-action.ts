@@ -41,7 +41,7 @@ import {
 import type { Action } from "../decide/decision.ts";
 import { hasReportedEnd } from "../decide/job-end.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { toWorkerJob } from "../observe/worker-job.ts";
+import { endingDeadlineSeconds, toWorkerJob } from "../observe/worker-job.ts";
 import { isWorkerPod, mayRun, toWorkerPod } from "../observe/worker-pod.ts";
 
 export interface ActionDependencies {
@@ -81,7 +81,9 @@ export async function executeAction(
     case "createWorkerJob":
       return createWorkerJob(context, action.manifest, observed);
     case "endWorkerJob":
-      return patchWorkerJob(context, action.name, { spec: { activeDeadlineSeconds: 1 } });
+      return patchWorkerJob(context, action.name, {
+        spec: { activeDeadlineSeconds: endingDeadlineSeconds },
+      });
     case "requestSync":
       return requestSync(context, action);
     case "deleteWorkerJob":

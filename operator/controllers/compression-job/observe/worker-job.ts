@@ -42,6 +42,9 @@ export interface WorkerJob {
   readonly end: WorkerJobEnd | undefined;
 }
 
+/** By which the operator makes a Job end. A policy of the cluster may give Jobs longer deadlines. */
+export const endingDeadlineSeconds = 1;
+
 export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob>): WorkerJob {
   const controller = metadata.ownerReferences?.find((owner) => owner.controller);
   return {
@@ -55,7 +58,7 @@ export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob
     parallelism: Number(metadata.annotations?.[sharesAnnotation] ?? spec?.completions ?? 1),
     deleting: metadata.deletionTimestamp !== undefined,
     suspended: spec?.suspend === true,
-    ending: spec?.activeDeadlineSeconds !== undefined,
+    ending: spec?.activeDeadlineSeconds === endingDeadlineSeconds,
     createdAt: Date.parse(metadata.creationTimestamp),
     startedAt: parseOptionalTime(status?.startTime),
     syncRequestedAt: parseOptionalTime(metadata.annotations?.[syncRequestAnnotation]),
