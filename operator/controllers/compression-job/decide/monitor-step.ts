@@ -76,7 +76,7 @@ function checkNextPod({ workerJob, pods, lostAt }: WaitingStep): StepWait | unde
   const needed = workerJob.step === "optimize" ? workerJob.parallelism : 1;
   if (done >= needed || pods.some(isWorking)) return undefined;
   const message = `${statusReasonTable.waiting_for_pod.message} again`;
-  const since = Math.max(lostAt, ...pods.map(podEndTime));
+  const since = Math.max(lostAt, workerJob.startedAt ?? lostAt, ...pods.map(podEndTime));
   return { wait: { reason: "waiting_for_pod", message }, since };
 }
 
