@@ -68,7 +68,10 @@ function hasBegunAfter(pod: WorkerPod, at: string): boolean {
 /** Why another pod has to do the work of this one; undefined where it does it itself. */
 function findLoss(pod: WorkerPod, { suspended }: WorkerJob): Loss | undefined {
   const { disruption, termination } = pod;
-  if (disruption !== undefined) return toLoss(pod, disruption, describeDisruption(disruption));
+  if (disruption !== undefined) {
+    const details = pod.message === "" ? "" : `: ${pod.message}`;
+    return toLoss(pod, disruption, `${describeDisruption(disruption)}${details}`);
+  }
   if (wasStoppedByDeletion(pod) && !suspended) return toLoss(pod, "worker_killed", "was deleted");
   if (!isFailedAttempt(pod) || termination?.exitCode === workerExit.failed) return undefined;
   const { error } = readPodEnd(pod);

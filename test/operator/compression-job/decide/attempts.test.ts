@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
-import type { WorkerPod } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import {
+  toWorkerPod,
+  type WorkerPod,
+} from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import { maxAttempts } from "../../../../src/contract/limits.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
@@ -105,6 +108,40 @@ test("decide() says why the cluster ended the pods of a job too often", () => {
     message:
       "The cluster ended the worker's pods too often: TerminationByKubelet 3, PreemptionByScheduler 1",
   });
+});
+
+test("decide() tries again what nodes refused to run, as often as what the cluster ended", () => {
+  const controller = { apiVersion: "batch/v1", kind: "Job", controller: true };
+  const refused = (number: number, reason: string, message: string) =>
+    toWorkerPod(
+      {
+        metadata: {
+          name: `pod-${number}`,
+          uid: `pod-${number}`,
+          resourceVersion: "1",
+          creationTimestamp: new Date(start + number * second).toISOString(),
+          ownerReferences: [{ ...controller, name: child.name, uid: child.uid }],
+        },
+        spec: { nodeName: "node-1", serviceAccountName: jobSettings.serviceAccount },
+        status: { phase: "Failed", reason, message: `Pod was rejected: ${message}` },
+      },
+      0,
+    );
+  const allocation = "Allocate failed due to requested number of devices unavailable";
+  const pods = [
+    refused(0, "Evicted", "The node had condition: [DiskPressure]. "),
+    ...[1, 2, 3].map((number) => refused(number, "UnexpectedAdmissionError", allocation)),
+  ];
+  const { actions, error } = decideOn(pods);
+  assert.equal(error, undefined);
+  const [write] = actions;
+  assert.ok(write?.type === "writeStatus");
+  const { lost, reason, message } = write.patch.attempts ?? {};
+  assert.deepEqual([lost, reason], [4, "RejectedByNode"]);
+  assert.match(
+    message ?? "",
+    /"pod-3" was refused by its node \(RejectedByNode\): .*Allocate failed/,
+  );
 });
 
 test("decide() counts the time of all pods of a job towards its deadline", () => {
