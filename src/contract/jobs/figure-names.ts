@@ -9,5 +9,6 @@ export const figureNames = {
   klDivergence: "KL divergence, nats",
   latency: "latency against the original",
   memory: "peak memory",
+  gpuMemory: "GPU memory",
   weights: "weights",
 } as const;
