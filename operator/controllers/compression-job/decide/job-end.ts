@@ -1,4 +1,4 @@
-import { checkDeadline } from "./deadline-seconds.ts";
+import { checkDeadline, deadlineError } from "./deadline-seconds.ts";
 import { type Action, type Decision, noActions } from "./decision.ts";
 import { pascalCase } from "./pascal-case.ts";
 import {
@@ -104,8 +104,11 @@ export function findStepEnd(step: ObservedStep): StepEnd | undefined {
 
 function checkWorkerJobEnd({ workerJob, pods }: ObservedStep): StepEnd | undefined {
   if (workerJob.end === undefined) return undefined;
-  const { complete, message } = workerJob.end;
-  if (complete) return { error: undefined, delivered: pods.some(hasDelivered) };
+  const { complete, reason, message } = workerJob.end;
+  const delivered = pods.some(hasDelivered);
+  if (complete) return { error: undefined, delivered };
+  // A policy of the cluster may give Jobs a deadline.
+  if (reason === "DeadlineExceeded") return { error: deadlineError, delivered };
   const pod = findFailedPod(pods, message);
   if (pod !== undefined) return readPodEnd(pod);
   const disrupted = disruptionsError(pods);
