@@ -92,7 +92,8 @@ export function reportSuspended(observed: ObservedState): Decision {
 }
 
 export function checkSuspended(step: WaitingStep): StepWait | undefined {
-  const { workerJob, queue } = step;
+  const { workerJob } = step;
+  const { queue } = workerJob;
   if (!workerJob.suspended) return undefined;
   const wait: Wait =
     queue === undefined

@@ -6,7 +6,6 @@ import { checkPodWarning, checkUnstartedPod, podStartDeadline } from "./pod-star
 import { reportWait } from "./report-wait.ts";
 import { areAllScheduled, checkHeldBackPod, checkUnscheduledPod } from "./scheduling.ts";
 import { firstAnswer, type StepWait, type WaitingStep } from "./waiting.ts";
-import { findQueue } from "./worker-job-manifest.ts";
 import { checkMissingPods } from "./worker-job-rejection.ts";
 import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
 import { statusReasonTable } from "../../../../src/contract/jobs/status-reasons.ts";
@@ -39,7 +38,6 @@ export function monitorStep(
     pods,
     now: observed.now,
     target,
-    queue: findQueue(resource, target)?.name,
     statusReason: resource.status.statusReason,
     hasBegun: resource.status.startedAt !== undefined,
     lostAt: parseOptionalTime(resource.status.attempts?.at),

@@ -43,8 +43,6 @@ export interface WaitingStep {
   readonly pods: readonly WorkerPod[];
   readonly now: number;
   readonly target: Target;
-  /** Kueue's queue that admits the job. */
-  readonly queue: string | undefined;
   /** Why the job waits, as its status says it. */
   readonly statusReason: string | undefined;
   /** Whether a worker of the job has worked on it before. */

@@ -31,6 +31,8 @@ export interface WorkerJob {
   readonly serviceAccount: string;
   readonly step: JobStep | undefined;
   readonly parallelism: number;
+  /** Kueue's queue that admits it; Kueue may have given it one of the namespace. */
+  readonly queue: string | undefined;
   readonly deleting: boolean;
   readonly suspended: boolean;
   /** Whether the operator has made it end. */
@@ -56,6 +58,7 @@ export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob
       (step) => step === (metadata.labels?.[resourceLabels.step] ?? "work"),
     ),
     parallelism: Number(metadata.annotations?.[sharesAnnotation] ?? spec?.completions ?? 1),
+    queue: metadata.labels?.[resourceLabels.queue],
     deleting: metadata.deletionTimestamp !== undefined,
     suspended: spec?.suspend === true,
     ending: spec?.activeDeadlineSeconds === endingDeadlineSeconds,

@@ -81,10 +81,9 @@ test("decide() records one event of a suspension, also where workers have to sto
 
 test("decide() takes a job back to Pending whose pods a queue took away, once none runs", () => {
   const startedAt = new Date(start).toISOString();
-  const labels = { "kueue.x-k8s.io/queue-name": "gpus" };
   const working = { status: "Optimizing", statusReason: "optimizing", startedAt } as const;
-  const resource = makeJob({ metadata: { ...metadata, labels }, status: working });
-  const child = makeChild(resource, { suspended: true });
+  const resource = makeJob({ metadata, status: working });
+  const child = makeChild(resource, { suspended: true, queue: "gpus" });
   const stopping = makePod(child, { deletionDeadline: start + minute });
   const before = decidedStatus({ resource, workerJobs: [child], pods: [stopping] });
   assert.equal(before.status, "Optimizing");
@@ -99,7 +98,7 @@ test("decide() takes a job back to Pending whose pods a queue took away, once no
     status.transitions?.map((transition) => transition.status),
     ["Pending"],
   );
-  const reported = makeJob({ metadata: { ...metadata, labels }, status });
+  const reported = makeJob({ metadata, status });
   assert.deepEqual(
     decide(makeObservedState({ resource: reported, workerJobs: [child] })).actions,
     [],
