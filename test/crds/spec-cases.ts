@@ -103,6 +103,18 @@ export const specCases: Readonly<Record<string, SpecCase>> = {
   "a model without a source": job({ model: {} }, "model.source"),
   "a model as a string": job({ model: source }, "model"),
   "a source that is no URL": job({ model: { source: "detector.onnx" } }, "model.source"),
+  "a source whose host is none": job({ model: { source: "https://[" } }, "model.source"),
+  "a source whose port is none": job(
+    { model: { source: "https://models.test:a/net" } },
+    "model.source",
+  ),
+  "data without a host": job(
+    { recipe: { evaluation: { data: "https://" } } },
+    "recipe.evaluation.data",
+  ),
+  "a source with a space and a percent sign": job({
+    model: { source: "https://models.test/50% of a net?of=50%" },
+  }),
   "a source with another scheme": job(
     { model: { source: "ftp://models.test/a.onnx" } },
     "model.source",
