@@ -1,4 +1,5 @@
 import { letterOf } from "./name-jobs.ts";
+import { sampleNames } from "../../contract/jobs/figure-names.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 
 /**
@@ -12,13 +13,7 @@ export function listAccuracyWays(jobs: readonly Pick<Job, "telemetry">[]): strin
   );
 }
 
-const samplesFrom = {
-  caller: "on samples that were provided",
-  generated: "on generated samples",
-  builtin: "on the built-in text",
-} as const;
-
 function describeWay(accuracy: Job["telemetry"]["accuracy"]): string | undefined {
   if (accuracy === undefined) return undefined;
-  return accuracy.level === "weights" ? "by the worst weight" : samplesFrom[accuracy.data];
+  return accuracy.level === "weights" ? "by the worst weight" : `on ${sampleNames[accuracy.data]}`;
 }
