@@ -55030,8 +55030,8 @@ function escapeLogLine(text) {
 
 // EXTERNAL MODULE: ./action/retry-while-unreachable.js
 var retry_while_unreachable = __nccwpck_require__(770);
-// EXTERNAL MODULE: ./action/submit-batches.js
-var submit_batches = __nccwpck_require__(4866);
+// EXTERNAL MODULE: ./action/submit-batches.js + 1 modules
+var submit_batches = __nccwpck_require__(1541);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./contract/text/format-bytes.js
@@ -55244,10 +55244,7 @@ function resolveSource(entry) {
     const { problems } = (0,parse_input/* parseInput */.C)(model/* modelReference */.Dy, { source, name });
     if (problems)
         throw createEntryError(entry, problems.map(format_problem/* formatProblem */.Vw).join("; "));
-    const url = URL.parse(source);
-    if (url === null)
-        throw createEntryError(entry, "source is not a URL");
-    return { name: name ?? defaultModelName(url.pathname), source, sha256, place };
+    return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
 }
 async function resolveFiles(entry, search) {
     const { name, sha256, place } = entry;
@@ -55941,7 +55938,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
 /* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(5361);
-/* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(4866);
+/* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(1541);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
 /* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(4422);
@@ -57891,20 +57888,51 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 
 /***/ }),
 
-/***/ 4866:
+/***/ 1541:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N6: () => (/* binding */ listJobs),
-/* harmony export */   d6: () => (/* binding */ getBatches),
-/* harmony export */   no: () => (/* binding */ submitBatches)
-/* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
-/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6793);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8931);
-/* harmony import */ var _contract_jobs_batch_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(810);
-/* harmony import */ var _contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9517);
-/* harmony import */ var _contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3662);
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  d6: () => (/* binding */ getBatches),
+  N6: () => (/* binding */ listJobs),
+  no: () => (/* binding */ submitBatches)
+});
+
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
+var workflow_run = __nccwpck_require__(6793);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
+// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
+var batch = __nccwpck_require__(810);
+// EXTERNAL MODULE: ./contract/jobs/gate.js
+var gate = __nccwpck_require__(9517);
+;// CONCATENATED MODULE: ./contract/jobs/recipe-data.js
+function listDataFields({ calibration, evaluation, }) {
+    return Object.entries({ calibration, evaluation }).flatMap(([name, section]) => section?.data === undefined ? [] : [{ field: `${name}/data`, source: section.data }]);
+}
+function listDataSources(recipe) {
+    return listDataFields(recipe).map(({ source }) => source);
+}
+function replaceDataSources(recipe, replace) {
+    const { calibration, evaluation } = recipe;
+    const withData = (section) => section.data === undefined ? section : { ...section, data: replace(section.data) };
+    return {
+        ...recipe,
+        ...(calibration && { calibration: withData(calibration) }),
+        evaluation: withData(evaluation),
+    };
+}
+
+// EXTERNAL MODULE: ./contract/models/model-source.js
+var model_source = __nccwpck_require__(8897);
+// EXTERNAL MODULE: ./contract/text/redact-source.js
+var redact_source = __nccwpck_require__(3662);
+;// CONCATENATED MODULE: ./action/submit-batches.js
+
+
 
 
 
@@ -57913,12 +57941,12 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 
 async function submitBatches(client, request) {
     const { plan, models, identity } = request;
-    const contentLabel = { "github-request": (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_1__/* .digest */ .br)([plan.fields, request.revision?.base]) };
+    const contentLabel = { "github-request": (0,workflow_run/* digest */.br)([plan.fields, request.revision?.base]) };
     const former = await listReusableJobs(client, request, contentLabel);
     const pairs = models.flatMap((model) => plan.targets.map((target) => ({ model, target, former: findFormerJob(former, model, target) })));
-    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("submitted", "true");
+    core/* saveState */.LZ("submitted", "true");
     const batches = [];
-    for (const group of (0,_contract_jobs_batch_js__WEBPACK_IMPORTED_MODULE_3__/* .groupByTargets */ .t2)(pairs.filter((pair) => pair.former === undefined))) {
+    for (const group of (0,batch/* groupByTargets */.t2)(pairs.filter((pair) => pair.former === undefined))) {
         const body = {
             name: identity.checkName,
             ...plan.fields,
@@ -57929,7 +57957,7 @@ async function submitBatches(client, request) {
             labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
         };
         batches.push(await submitPlannedBatch(client, body));
-        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("batches", batches.map(({ id }) => id).join(" "));
+        core/* saveState */.LZ("batches", batches.map(({ id }) => id).join(" "));
     }
     return { batches, jobs: stepJobs(pairs, batches) };
 }
@@ -57952,18 +57980,18 @@ function stepJobs(pairs, batches) {
 }
 async function submitPlannedBatch(client, body) {
     const batch = await submitIdempotently(client, body).catch(async (error) => {
-        const isRefused = error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__/* .ProblemError */ .Mm && error.problem.code === "missing_scope";
+        const isRefused = error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "missing_scope";
         if (!isRefused || !body.revision?.recordBaseline)
             throw error;
-        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .notice */ .lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
+        core/* notice */.lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
         const revision = { ...body.revision, recordBaseline: false };
         return submitIdempotently(client, { ...body, revision });
     });
-    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
+    core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
     return batch;
 }
 async function submitIdempotently(client, body) {
-    return client.call("submitBatch", { headers: { "idempotency-key": (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_1__/* .digest */ .br)(body) }, body });
+    return client.call("submitBatch", { headers: { "idempotency-key": (0,workflow_run/* digest */.br)(body) }, body });
 }
 async function listPassedJobs(client, labels) {
     const jobs = await listJobs(client, { labels, status: ["Completed"] });
@@ -57974,16 +58002,17 @@ function hasFiles({ artifacts }) {
 }
 function findFormerJob(jobs, model, target) {
     const { name, source, sha256 } = model;
-    if (!source.startsWith("upload:") && sha256 === undefined)
+    if ((0,model_source/* findUploadHash */.bk)(source) === undefined && sha256 === undefined)
         return undefined;
     return jobs.find((job) => job.target === target &&
+        listDataSources(job.recipe).every((data) => (0,model_source/* findUploadHash */.bk)(data) !== undefined) &&
         job.model.name === name &&
-        job.model.source === (0,_contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__/* .redactSource */ .b)(source) &&
+        job.model.source === (0,redact_source/* redactSource */.b)(source) &&
         job.model.sha256 === sha256 &&
         wasComparedWithBase(job));
 }
 function wasComparedWithBase({ gateLimits, baseline }) {
-    return !(0,_contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__/* .comparesWithBaseline */ .Am)(gateLimits) || baseline?.by === "baseSha";
+    return !(0,gate/* comparesWithBaseline */.Am)(gateLimits) || baseline?.by === "baseSha";
 }
 async function getBatches(client, ids, signal) {
     return Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
@@ -59173,7 +59202,8 @@ function allowance(bound, limit) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   $: () => (/* binding */ figureNames)
+/* harmony export */   $: () => (/* binding */ figureNames),
+/* harmony export */   J: () => (/* binding */ sampleNames)
 /* harmony export */ });
 const figureNames = {
     size: "size",
@@ -59186,6 +59216,11 @@ const figureNames = {
     latency: "latency against the original",
     memory: "peak memory",
     weights: "weights",
+};
+const sampleNames = {
+    caller: "samples that were provided",
+    generated: "generated samples",
+    builtin: "windows of the built-in text",
 };
 
 
@@ -60989,10 +61024,11 @@ function graphLimitError(limit) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   bk: () => (/* binding */ findUploadHash),
 /* harmony export */   h_: () => (/* binding */ uploadSource),
 /* harmony export */   zA: () => (/* binding */ modelSource)
 /* harmony export */ });
-/* unused harmony exports isRemoteSource, isFolderSource, isLocatedSource, findUploadHash, sourceBeside, isSourceBeside */
+/* unused harmony exports isRemoteSource, isFolderSource, isLocatedSource, sourceBeside, isSourceBeside */
 /* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1073);
 /* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
 
@@ -61010,7 +61046,10 @@ const forms = {
 const alternatives = Object.entries(forms).map(([start, rest]) => start + rest);
 const message = "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
     "hf://OWNER/REPOSITORY@REVISION, the same with /PATH, file:///… or upload:sha256:<64 hex digits>";
-const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 2048 }).regex(new RegExp(`^(${alternatives.join("|")})`), { error: message });
+const addressMessage = "must be a URL with a valid host and port";
+const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 2048 })
+    .regex(new RegExp(`^(${alternatives.join("|")})`), { error: message, abort: true })
+    .refine(URL.canParse, { error: addressMessage });
 const celForms = Object.entries(forms)
     .filter(([, rest]) => rest !== "")
     .map(([start, rest]) => {
@@ -61019,7 +61058,16 @@ const celForms = Object.entries(forms)
 });
 const starts = Object.keys(forms).map((start) => `'${start}'`);
 _rule_js__WEBPACK_IMPORTED_MODULE_0__/* .valueRules */ .Ni.add(modelSource, {
-    rules: [`[${starts.join(", ")}].exists(start, self.startsWith(start))`, ...celForms].map((cel) => ({ message, cel })),
+    rules: [
+        ...[`[${starts.join(", ")}].exists(start, self.startsWith(start))`, ...celForms].map((cel) => ({
+            message,
+            cel,
+        })),
+        {
+            message: addressMessage,
+            cel: "!self.startsWith('http') || isURL(self.find('^https?://[^/?#]+'))",
+        },
+    ],
 });
 function isRemoteSource(source) {
     return /^(https?|s3|gs|hf):/.test(source);
@@ -61052,9 +61100,9 @@ function isSourceBeside(source, other) {
         return true;
     if (isLocatedSource(other))
         return source.startsWith(folderPart(other));
-    const [url, base] = [URL.parse(source), URL.parse(other)];
-    if (url === null || base === null || !isRemoteSource(other))
+    if (!isRemoteSource(other))
         return false;
+    const [url, base] = [new URL(source), new URL(other)];
     const isBelow = url.pathname.startsWith(folderPart(base.pathname));
     url.pathname = base.pathname;
     return isBelow && url.href === base.href;
@@ -61784,15 +61832,10 @@ function deviceNote(device) {
     const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
     return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
 }
-const samplesFrom = {
-    caller: "samples of the caller",
-    generated: "generated samples",
-    builtin: "windows of the built-in text",
-};
 function samplesNote({ level, samples, data }) {
     if (level === "weights")
         return "Accuracy of the worst weight.";
-    return `Accuracy on ${samples} ${samplesFrom[data]}.`;
+    return `Accuracy on ${samples} ${figure_names/* sampleNames */.J[data]}.`;
 }
 function stagesNote(stageSeconds) {
     const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {

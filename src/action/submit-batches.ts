@@ -7,7 +7,9 @@ import { type Batch, type BatchRequest, groupByTargets } from "../contract/jobs/
 import { comparesWithBaseline } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import type { JobQuery } from "../contract/jobs/page.ts";
+import { listDataSources } from "../contract/jobs/recipe-data.ts";
 import type { ModelReference } from "../contract/models/model.ts";
+import { findUploadHash } from "../contract/models/model-source.ts";
 import type { Revision } from "../contract/revision.ts";
 import { redactSource } from "../contract/text/redact-source.ts";
 
@@ -142,11 +144,12 @@ function findFormerJob(
   target: string,
 ): Job | undefined {
   const { name, source, sha256 } = model;
-  // The model at a URL may have changed since.
-  if (!source.startsWith("upload:") && sha256 === undefined) return undefined;
+  // What a URL gives, model or data, may have changed since.
+  if (findUploadHash(source) === undefined && sha256 === undefined) return undefined;
   return jobs.find(
     (job) =>
       job.target === target &&
+      listDataSources(job.recipe).every((data) => findUploadHash(data) !== undefined) &&
       job.model.name === name &&
       job.model.source === redactSource(source) &&
       job.model.sha256 === sha256 &&
