@@ -88,6 +88,13 @@ export const specCases: Readonly<Record<string, SpecCase>> = {
   "a model under a folder": job({ model: { source: "file:///models/a.onnx" } }),
   "an uploaded model": job({ model: { source: `upload:sha256:${sha256}` } }),
   "a source as long as allowed": job({ model: { source: source.padEnd(2048, "x") } }),
+  "a source of as many bytes as allowed": job({
+    model: { source: `${source}x${"ü".repeat(1007)}` },
+  }),
+  "a source of more bytes": job(
+    { model: { source: `${source}x${"ü".repeat(1008)}` } },
+    "model.source",
+  ),
   "a name of 200 emoji": job({ name: "🙂".repeat(200) }),
   "a name of 201 emoji": job({ name: "🙂".repeat(201) }, "name"),
   "32 labels": job({ labels: Object.fromEntries(names(32).map((name) => [name, name])) }),

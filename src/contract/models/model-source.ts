@@ -21,8 +21,14 @@ const message =
 
 const addressMessage = "must be a URL with a valid host and port";
 
+/** An entry of an index of PostgreSQL has 2,700 bytes at most, with the other fields of the row. */
+const maxBytes = 2048;
+const bytesMessage = `must have at most ${maxBytes} bytes`;
+const encoder = new TextEncoder();
+
 /** Where a file is that a job reads: its model, or the data of its evaluation. */
-export const modelSource = boundedText({ min: 1, max: 2048 })
+export const modelSource = boundedText({ min: 1, max: maxBytes })
+  .refine((source) => encoder.encode(source).length <= maxBytes, { error: bytesMessage })
   .regex(new RegExp(`^(${alternatives.join("|")})`), { error: message, abort: true })
   .refine(URL.canParse, { error: addressMessage });
 
@@ -40,6 +46,7 @@ valueRules.add(modelSource, {
       message,
       cel,
     })),
+    { message: bytesMessage, cel: `bytes(self).size() <= ${maxBytes}` },
     // The API server refuses paths that browsers take, such as /100%: it is asked for the host only.
     {
       message: addressMessage,
