@@ -55723,15 +55723,27 @@ var connect_github = __nccwpck_require__(3324);
 
 
 async function downloadArtifacts(client, rows, { folder, signal }) {
-    for (const { id, model, target, job } of rows) {
+    const folders = nameFolders(rows);
+    for (const [i, { id, job }] of rows.entries()) {
         if (job?.status !== "Completed" || job.artifacts.length === 0)
             continue;
-        const jobFolder = external_node_path_.join(folder, `${model}-${target}`);
+        const jobFolder = external_node_path_.join(folder, folders[i] ?? id);
         await (0,promises_.mkdir)(jobFolder, { recursive: true });
         for (const { name } of job.artifacts) {
             await client.downloadArtifact(id, name, { file: external_node_path_.join(jobFolder, name), signal });
         }
     }
+}
+function nameFolders(rows) {
+    const taken = new Set();
+    return rows.map(({ model, target }) => {
+        const base = `${model}-${target}`;
+        let name = base;
+        for (let number = 2; taken.has(name.toLowerCase()); number++)
+            name = `${base}-${number}`;
+        taken.add(name.toLowerCase());
+        return name;
+    });
 }
 
 // EXTERNAL MODULE: ./action/read-inputs.js + 1 modules
@@ -58759,7 +58771,7 @@ const actionOutputs = {
     "report-json": "Path of the report as JSON.",
     "report-markdown": "Path of the report as Markdown.",
     artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
-        "where `download` is `true`.",
+        "and `-2` behind it where another job has that name, where `download` is `true`.",
 };
 
 
@@ -61047,7 +61059,11 @@ const alternatives = Object.entries(forms).map(([start, rest]) => start + rest);
 const message = "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
     "hf://OWNER/REPOSITORY@REVISION, the same with /PATH, file:///… or upload:sha256:<64 hex digits>";
 const addressMessage = "must be a URL with a valid host and port";
-const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 2048 })
+const maxBytes = 2048;
+const bytesMessage = `must have at most ${maxBytes} bytes`;
+const encoder = new TextEncoder();
+const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: maxBytes })
+    .refine((source) => encoder.encode(source).length <= maxBytes, { error: bytesMessage })
     .regex(new RegExp(`^(${alternatives.join("|")})`), { error: message, abort: true })
     .refine(URL.canParse, { error: addressMessage });
 const celForms = Object.entries(forms)
@@ -61063,6 +61079,7 @@ _rule_js__WEBPACK_IMPORTED_MODULE_0__/* .valueRules */ .Ni.add(modelSource, {
             message,
             cel,
         })),
+        { message: bytesMessage, cel: `bytes(self).size() <= ${maxBytes}` },
         {
             message: addressMessage,
             cel: "!self.startsWith('http') || isURL(self.find('^https?://[^/?#]+'))",
