@@ -55331,8 +55331,9 @@ async function planBatch(inputs, { workspace, defaultSuite, batchFile }) {
     const file = await batchFile;
     const entries = inputs.models?.map(parseModelEntry) ?? file.models;
     const models = await findModels(entries, workspace);
-    const request = parseRequest({
-        ...file.fields,
+    const ofFile = file.fields;
+    const request = {
+        ...ofFile,
         kind: inputs.kind ?? file.fields.kind,
         recipe: inputs.recipe ?? file.fields.recipe,
         gates: inputs.gates ?? file.fields.gates,
@@ -55340,20 +55341,29 @@ async function planBatch(inputs, { workspace, defaultSuite, batchFile }) {
         dryRun: inputs["dry-run"] || file.fields.dryRun,
         targets: inputs.targets ?? file.fields.targets,
         models: models.map(({ name }) => ({ name, source: validSource })),
-    });
-    const { models: _, targets, ...fields } = request;
+    };
+    const placeOf = (fieldPath) => {
+        const [field = ""] = fieldPath.map(String);
+        const isOfFile = ofFile[field] !== undefined && ofFile[field] === request[field];
+        return isOfFile ? file.placeOf(fieldPath) : undefined;
+    };
+    const { models: _, targets, ...fields } = parseRequest(request, placeOf);
     const gatePlaces = inputs.gates === undefined ? file.gatePlaces : [];
-    return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
+    const places = { models: modelPlaces(models), gates: gatePlaces };
+    return { models, targets, fields, places, placeOf };
 }
 async function isDryRun(inputs, batchFile) {
     const isInFile = await batchFile.then(({ fields }) => fields.dryRun === true, () => false);
     return inputs["dry-run"] || isInFile;
 }
-function parseRequest(request) {
+function parseRequest(request, placeOf) {
     const { data, problems } = (0,parse_input/* parseInput */.C)(batch/* batchRequest */.Uv, request);
     if (problems === undefined)
         return data;
-    throw new explain_error/* InputError */.d(problems.map((problem) => ({ message: `The batch's ${(0,format_problem/* formatProblem */.Vw)(problem)}` })));
+    throw new explain_error/* InputError */.d(problems.map((problem) => ({
+        message: `The batch's ${(0,format_problem/* formatProblem */.Vw)(problem)}`,
+        place: placeOf(problem.path),
+    })));
 }
 function modelPlaces(models) {
     return models.flatMap((model) => {
@@ -55372,8 +55382,9 @@ const batchFile = schemas/* strictObject */.rej({ ...batch/* batchFields */.QY.s
     .partial();
 async function readBatchFile(inputs, workspace) {
     const file = inputs["batch-file"];
-    if (file === undefined)
-        return { fields: {}, models: [], gatePlaces: [] };
+    if (file === undefined) {
+        return { fields: {}, models: [], gatePlaces: [], placeOf: () => undefined };
+    }
     const parsed = (0,parse_yaml/* parseYaml */.h)(await readText(file, workspace), batchFile);
     const fromRoot = external_node_path_.relative(workspace, external_node_path_.resolve(workspace, file));
     const placeAt = (line) => {
@@ -55385,13 +55396,14 @@ async function readBatchFile(inputs, workspace) {
         });
         throw new explain_error/* InputError */.d(problems);
     }
-    const { lineAtPath } = parsed;
+    const placeOf = (fieldPath) => placeAt(parsed.lineAtPath(fieldPath));
     const { models = [], ...fields } = parsed.value;
     const gates = gate_table/* gateName */.h.options.filter((gate) => fields.gates?.[gate] !== undefined);
     return {
         fields,
-        models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
-        gatePlaces: gates.map((gate) => ({ gate, ...placeAt(lineAtPath(["gates", gate])) })),
+        models: models.map((entry, i) => ({ ...entry, place: placeOf(["models", i]) })),
+        gatePlaces: gates.map((gate) => ({ gate, ...placeOf(["gates", gate]) })),
+        placeOf,
     };
 }
 async function readText(file, workspace) {
@@ -57913,6 +57925,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
 var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ./action/explain-error.js
+var explain_error = __nccwpck_require__(4747);
 // EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
 var workflow_run = __nccwpck_require__(6793);
 // EXTERNAL MODULE: ./client/problem-error.js + 1 modules
@@ -57951,6 +57965,7 @@ var redact_source = __nccwpck_require__(3662);
 
 
 
+
 async function submitBatches(client, request) {
     const { plan, models, identity } = request;
     const contentLabel = { "github-request": (0,workflow_run/* digest */.br)([plan.fields, request.revision?.base]) };
@@ -57968,7 +57983,10 @@ async function submitBatches(client, request) {
             report: request.report,
             labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
         };
-        batches.push(await submitPlannedBatch(client, body));
+        const batch = await submitPlannedBatch(client, body).catch((error) => {
+            throw explainRefusal(error, plan, body);
+        });
+        batches.push(batch);
         core/* saveState */.LZ("batches", batches.map(({ id }) => id).join(" "));
     }
     return { batches, jobs: stepJobs(pairs, batches) };
@@ -58001,6 +58019,20 @@ async function submitPlannedBatch(client, body) {
     });
     core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
     return batch;
+}
+function explainRefusal(error, plan, { models }) {
+    const refused = error instanceof problem_error/* ProblemError */.Mm ? (error.problem.errors ?? []) : [];
+    if (refused.length === 0)
+        return error;
+    const problems = refused.map(({ pointer, message }) => {
+        const path = pointer.split("/").slice(1);
+        const model = path[0] === "models" ? models[Number(path[1])] : undefined;
+        const place = model
+            ? plan.places.models.find((each) => each.model === model.name)
+            : plan.placeOf(path);
+        return { message: `The service refuses the batch's ${pointer}: ${message}`, place };
+    });
+    return new explain_error/* InputError */.d(problems, { cause: error });
 }
 async function submitIdempotently(client, body) {
     return client.call("submitBatch", { headers: { "idempotency-key": (0,workflow_run/* digest */.br)(body) }, body });

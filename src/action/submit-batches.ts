@@ -1,6 +1,7 @@
 import * as core from "@actions/core";
 import type { BatchPlan } from "./plan-batch.ts";
 import type { ServiceClient } from "./service-client.ts";
+import { InputError } from "./explain-error.ts";
 import { digest, type StepIdentity } from "./workflow-run.ts";
 import { ProblemError } from "../client/problem-error.ts";
 import { type Batch, type BatchRequest, groupByTargets } from "../contract/jobs/batch.ts";
@@ -71,7 +72,10 @@ export async function submitBatches(
       report: request.report,
       labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
     };
-    batches.push(await submitPlannedBatch(client, body));
+    const batch = await submitPlannedBatch(client, body).catch((error: unknown) => {
+      throw explainRefusal(error, plan, body);
+    });
+    batches.push(batch);
     core.saveState("batches", batches.map(({ id }) => id).join(" "));
   }
   return { batches, jobs: stepJobs(pairs, batches) };
@@ -113,6 +117,21 @@ async function submitPlannedBatch(client: ServiceClient, body: BatchRequest): Pr
   });
   core.info(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
   return batch;
+}
+
+/** A refusal of fields with the lines of the workspace that say them. */
+function explainRefusal(error: unknown, plan: BatchPlan, { models }: BatchRequest): unknown {
+  const refused = error instanceof ProblemError ? (error.problem.errors ?? []) : [];
+  if (refused.length === 0) return error;
+  const problems = refused.map(({ pointer, message }) => {
+    const path = pointer.split("/").slice(1);
+    const model = path[0] === "models" ? models[Number(path[1])] : undefined;
+    const place = model
+      ? plan.places.models.find((each) => each.model === model.name)
+      : plan.placeOf(path);
+    return { message: `The service refuses the batch's ${pointer}: ${message}`, place };
+  });
+  return new InputError(problems, { cause: error });
 }
 
 /** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
