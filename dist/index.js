@@ -60865,7 +60865,8 @@ const telemetry = schemas/* object */.Ikc({
     usage: jobCosts
         .optional(),
     weights: schemas/* object */.Ikc({
-        total: schemas/* int */.Whr().min(0),
+        total: schemas/* int */.Whr()
+            .min(0),
         quantized: schemas/* int */.Whr()
             .min(0),
         quantizedBytes: schemas/* int */.Whr().min(0),
@@ -61860,7 +61861,7 @@ function memoryRows({ telemetry: { memory } }) {
 }
 function weightRows({ telemetry: { weights } }) {
     return weights
-        ? [[figure_names/* figureNames */.$.weights, String(weights.total), `${weights.quantized} changed`]]
+        ? [[figure_names/* figureNames */.$.weights, "", `${weights.quantized} of ${weights.total} changed`]]
         : [];
 }
 function padCells(cells) {

@@ -122,7 +122,7 @@ function memoryRows({ telemetry: { memory } }: Job): string[][] {
 
 function weightRows({ telemetry: { weights } }: Job): string[][] {
   return weights
-    ? [[figureNames.weights, String(weights.total), `${weights.quantized} changed`]]
+    ? [[figureNames.weights, "", `${weights.quantized} of ${weights.total} changed`]]
     : [];
 }
 
