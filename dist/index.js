@@ -61098,7 +61098,7 @@ const encoder = new TextEncoder();
 const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: maxBytes })
     .refine((source) => encoder.encode(source).length <= maxBytes, { error: bytesMessage })
     .regex(new RegExp(`^(${alternatives.join("|")})`), { error: message, abort: true })
-    .refine(URL.canParse, { error: addressMessage });
+    .refine((source) => URL.canParse(source), { error: addressMessage });
 const celForms = Object.entries(forms)
     .filter(([, rest]) => rest !== "")
     .map(([start, rest]) => {

@@ -30,7 +30,7 @@ const encoder = new TextEncoder();
 export const modelSource = boundedText({ min: 1, max: maxBytes })
   .refine((source) => encoder.encode(source).length <= maxBytes, { error: bytesMessage })
   .regex(new RegExp(`^(${alternatives.join("|")})`), { error: message, abort: true })
-  .refine(URL.canParse, { error: addressMessage });
+  .refine((source) => URL.canParse(source), { error: addressMessage });
 
 /** The API server bounds the length of a pattern in CEL: each form has a rule of its own, `\w` is ASCII. */
 const celForms = Object.entries(forms)
