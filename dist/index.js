@@ -59259,6 +59259,7 @@ const figureNames = {
     klDivergence: "KL divergence, nats",
     latency: "latency against the original",
     memory: "peak memory",
+    gpuMemory: "GPU memory",
     weights: "weights",
 };
 const sampleNames = {
@@ -60831,9 +60832,12 @@ const jobCosts = schemas/* object */.Ikc({
         .optional(),
 });
 const peakMemory = "Peak resident memory, bytes, that running";
-const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves. On a GPU " +
-    "that is memory of the machine, CUDA's included, and not of the GPU. Absent for a model that " +
-    "does not fit into the available memory and was run in stages."));
+const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves, but with " +
+    "CUDA's libraries where it is run on a GPU. Absent for a model that does not fit into the " +
+    "available memory and was run in stages."));
+const gpuMemory = "Memory of the GPU, bytes, that ONNX Runtime has taken after running";
+const gpuMemoryScope = (/* unused pure expression or super */ null && (" on the samples: weights, values between operators and work space, without CUDA's context. " +
+    "What other programs on the GPU take meanwhile counts too. Absent where it is not known."));
 const warningCode = (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.reason);
 const stageSeconds = schemas/* object */.Ikc({
     fetch: seconds,
@@ -60899,6 +60903,8 @@ const telemetry = schemas/* object */.Ikc({
     memory: schemas/* object */.Ikc({
         originalPeakBytes: schemas/* int */.Whr().min(0),
         resultPeakBytes: schemas/* int */.Whr().min(0),
+        originalGpuBytes: schemas/* int */.Whr().min(0),
+        resultGpuBytes: schemas/* int */.Whr().min(0),
         workerPeakBytes: schemas/* int */.Whr()
             .min(0),
     })
@@ -61852,12 +61858,15 @@ function outputRows({ name, sqnrDb, cosine, top1Agreement }, top1) {
     return rows;
 }
 function memoryRows({ telemetry: { memory } }) {
-    const peaks = [memory?.originalPeakBytes, memory?.resultPeakBytes];
-    if (peaks.every((bytes) => bytes === undefined))
-        return [];
-    return [
-        [figure_names/* figureNames */.$.memory, ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
+    const pairs = [
+        [figure_names/* figureNames */.$.memory, memory?.originalPeakBytes, memory?.resultPeakBytes],
+        [figure_names/* figureNames */.$.gpuMemory, memory?.originalGpuBytes, memory?.resultGpuBytes],
     ];
+    return pairs.flatMap(([name, ...figures]) => {
+        if (figures.every((bytes) => bytes === undefined))
+            return [];
+        return [[name, ...figures.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))]];
+    });
 }
 function weightRows({ telemetry: { weights } }) {
     return weights

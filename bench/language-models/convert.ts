@@ -51,7 +51,7 @@ const work = {
 if (index === undefined) {
   const keptDirectory = join(folder, "kept");
   await compressModel(path, { ...work, keptDirectory, outputDirectory, log: () => {} });
-  await writeLanguageFiles(path, outputDirectory);
+  await writeLanguageFiles(path, target.executionProvider, outputDirectory);
 } else {
   const outputPath = join(scratch, "share");
   const share = { index: Number(index), count: Number(count) };

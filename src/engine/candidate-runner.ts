@@ -127,7 +127,7 @@ async function runOriginal(settings: Settings): Promise<Reference> {
     modelPath: originalPath,
     outputs,
   });
-  const timed = (await findDistinctSamples(source)).slice(0, maxShapes);
+  const timed = (await findDistinctSamples(source, settings.executionProvider)).slice(0, maxShapes);
   const compared: { sample: Sample; tensors: readonly TensorData[] }[] = [];
   let bytes = 0;
   for await (const sample of source.samples) {

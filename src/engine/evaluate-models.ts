@@ -109,7 +109,7 @@ async function measureTimes(
     settings.onMeasured({ warnings: [{ code: "latency_not_timed", message }] });
     return;
   }
-  const samples = await findDistinctSamples(source);
+  const samples = await findDistinctSamples(source, settings.executionProvider);
   const onProgress = scaleProgress(settings, steps.compare, steps.time);
   const { latency, warnings } = await timeModels(samples, {
     ...settings,

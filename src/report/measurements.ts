@@ -113,11 +113,14 @@ function outputRows(
 }
 
 function memoryRows({ telemetry: { memory } }: Job): string[][] {
-  const peaks = [memory?.originalPeakBytes, memory?.resultPeakBytes];
-  if (peaks.every((bytes) => bytes === undefined)) return [];
-  return [
-    [figureNames.memory, ...peaks.map((bytes) => (bytes === undefined ? "" : formatBytes(bytes)))],
-  ];
+  const pairs = [
+    [figureNames.memory, memory?.originalPeakBytes, memory?.resultPeakBytes],
+    [figureNames.gpuMemory, memory?.originalGpuBytes, memory?.resultGpuBytes],
+  ] as const;
+  return pairs.flatMap(([name, ...figures]) => {
+    if (figures.every((bytes) => bytes === undefined)) return [];
+    return [[name, ...figures.map((bytes) => (bytes === undefined ? "" : formatBytes(bytes)))]];
+  });
 }
 
 function weightRows({ telemetry: { weights } }: Job): string[][] {

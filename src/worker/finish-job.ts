@@ -50,7 +50,10 @@ export async function finishJob(
     reporter.telemetry(evaluation);
   };
   const { path: modelPath, sha256 } = inputs.model;
-  const beside = dryRun ? [] : await writeLanguageFiles(modelPath, context.outputDirectory);
+  const { executionProvider } = assignment.target;
+  const beside = dryRun
+    ? []
+    : await writeLanguageFiles(modelPath, executionProvider, context.outputDirectory);
   const files = dryRun ? [] : await publishFiles(context, [...report.files, ...beside]);
   const differing = dryRun ? undefined : await compareWithOriginal(context, inputs, report);
   const { changes, graph: resultGraph } = differing ?? {};
@@ -257,7 +260,7 @@ export function summarizeResult(
   { originalBytes, resultBytes, weights, calibration, qdq }: CompressionReport,
   evaluation: Evaluation,
 ): string[] {
-  const { accuracy, latency } = evaluation;
+  const { accuracy, latency, memory } = evaluation;
   const changed = weights.filter(({ form }) => form !== null).length;
   const ratio = (resultBytes / originalBytes).toFixed(3);
   const lines = [
@@ -274,6 +277,10 @@ export function summarizeResult(
   if (accuracy) lines.push(accuracyLine(accuracy));
   if (accuracy?.language) lines.push(languageLine(accuracy.language));
   if (latency) lines.push(...latencyLines(latency));
+  if (memory?.originalGpuBytes !== undefined && memory.resultGpuBytes !== undefined) {
+    const [before, after] = [memory.originalGpuBytes, memory.resultGpuBytes].map(formatBytes);
+    lines.push(`GPU memory: ${before} to ${after}`);
+  }
   return lines;
 }
 

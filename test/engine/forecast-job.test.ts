@@ -17,6 +17,7 @@ test("a forecast adds nothing to memory that was freed before", async () => {
   freed.transfer(0);
   const forecast = await forecastJob(plan, {
     recipe,
+    executionProvider: "cpu",
     isCheckpoint: false,
     isRemote: false,
     isAssembled: false,

@@ -31,6 +31,13 @@ test("weights are counted as the report lists them, which is not the original's 
   assert.match(rows.join("\n"), /^\| weights \|  \| 14 of 34 changed \|/m);
 });
 
+test("a GPU's memory stands beside the machine's", () => {
+  const { telemetry, ...job } = makeCompletedJob();
+  const memory = { ...telemetry.memory, originalGpuBytes: 2_100_000_000, resultGpuBytes: 7e8 };
+  const { rows } = measurementTable({ ...job, telemetry: { ...telemetry, memory } });
+  assert.match(rows.join("\n"), /^\| GPU memory \| 2\.10 GB \| 700 MB \|/m);
+});
+
 test("a language model's check run has its perplexity, divergence and next tokens", () => {
   const logits = { name: "logits", sqnrDb: 9.5, cosine: 0.95, maxAbsoluteError: 17 };
   const job = makeCompletedJob({

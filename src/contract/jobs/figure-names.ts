@@ -11,6 +11,7 @@ export const figureNames = {
   klDivergence: "KL divergence, nats",
   latency: "latency against the original",
   memory: "peak memory",
+  gpuMemory: "GPU memory",
   weights: "weights",
 } as const;
 

@@ -50,8 +50,8 @@ async function runInSession<Work extends SampleWork>(
     onProgress(++index / source.count);
   }
   if (sums !== undefined) onSums?.(await labelRuntimeErrors(which, session.writeSums(), signal));
-  const peakBytes = await labelRuntimeErrors(which, session.readPeakMemory(), signal);
-  return { work, peakBytes, warnings };
+  const memory = await labelRuntimeErrors(which, session.readMemory(), signal);
+  return { work, memory, warnings };
 }
 
 async function openSession(
@@ -91,5 +91,5 @@ export async function runOnSamples<Work extends SampleWork>(
   const { staging } = run;
   if (staging === undefined) return runWholeModel(run, visitor, settings);
   const work = await runStages({ ...run, staging }, visitor, settings);
-  return { work, peakBytes: undefined, warnings: [] };
+  return { work, memory: {}, warnings: [] };
 }

@@ -63,6 +63,16 @@ export function createTokenSample({ inputs }: LanguageInputs, window: TokenWindo
   });
 }
 
+/**
+ * What of a decoder's outputs is fetched where it is timed: a part of the last layer's cache.
+ * Generators of text leave logits and caches where they were computed, and the runtime computes all
+ * outputs, whichever are fetched. Undefined for other models.
+ */
+export function findTimedOutput(signature: ModelSignature): string | undefined {
+  if (findLanguageInputs(signature) === undefined) return undefined;
+  return signature.outputs.findLast((output) => output.isTensor && isCache(output))?.name;
+}
+
 /** How many tokens a text has in a sample, after how many; undefined for other models' samples. */
 export function describeTokens(sample: Sample): string | undefined {
   const ids = sample.find(({ name }) => name === "input_ids");
@@ -73,18 +83,21 @@ export function describeTokens(sample: Sample): string | undefined {
   return past === 0 ? count : `${count} after ${past}`;
 }
 
-/** Most bytes of the caches of a step: those of long windows are larger in some models. */
-const maxCacheBytes = 256 * 1024 ** 2;
+/**
+ * Most bytes of the caches of a step: those of long windows are larger in some models. A decoder
+ * keeps caches on the GPU, and a step that is timed has to copy its own there.
+ */
+const maxCacheBytes = { cpu: 256 * 1024 ** 2, cuda: 2 * 1024 ** 2 } as const;
 
 /**
  * A token of a window after caches of those before it, as a decoder generates text: the last one,
  * or the last whose caches are not too large. They are zeros: values do not change a run's time.
  * @param prompt a sample of createTokenSample
  */
-export function createTokenStep(prompt: Sample): Sample {
+export function createTokenStep(prompt: Sample, provider: keyof typeof maxCacheBytes): Sample {
   const tokens = prompt.find(({ name }) => name === "input_ids")?.shape[1] ?? 1;
   const tokenBytes = prompt.filter(isCache).reduce((sum, cache) => sum + cacheBytes(cache, 1), 0);
-  const past = Math.min(tokens - 1, Math.floor(maxCacheBytes / tokenBytes));
+  const past = Math.min(tokens - 1, Math.floor(maxCacheBytes[provider] / tokenBytes));
   return prompt.map((tensor): TensorData => {
     const { name, type, shape, bytes } = tensor;
     if (isCache(tensor)) {

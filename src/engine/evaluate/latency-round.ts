@@ -1,5 +1,6 @@
 import { comparableOutputs } from "./output-comparison.ts";
 import { labelRuntimeErrors } from "./label-runtime-errors.ts";
+import { findTimedOutput } from "./language-inputs.ts";
 import { warmUp } from "./warm-up.ts";
 import type { ModelPair } from "./model-session.ts";
 import { percentile } from "./percentile.ts";
@@ -19,7 +20,7 @@ interface RoundOptions {
   readonly order: Order;
   readonly executionProvider: "cpu" | "cuda";
   readonly threads: number;
-  /** Milliseconds of runs on each input shape; as many as it took to open the models if more. */
+  /** Milliseconds of runs on each input shape; on all, at least those that it took to open both. */
   readonly timedMs: number;
   readonly signal: AbortSignal;
 }
@@ -41,8 +42,8 @@ export async function measureRound(options: RoundOptions): Promise<RoundTimes[]>
   for (const which of options.order) signatures[which] = await openForRound(which, options);
   const openedAt = performance.now();
   if (!signatures.original) throw new TypeError("A round opens the original");
-  const outputs = [...comparableOutputs({ signature: signatures.original }).names];
-  const timedMs = Math.max(options.timedMs, openedAt - started);
+  const outputs = findTimedOutputs(signatures.original);
+  const timedMs = Math.max(options.timedMs, (openedAt - started) / options.feeds.length);
   const times: RoundTimes[] = [];
   for (const feed of options.feeds) {
     times.push(await timeFeed(feed, { outputs, timedMs }, options));
@@ -51,6 +52,11 @@ export async function measureRound(options: RoundOptions): Promise<RoundTimes[]>
     await options.process.request({ do: "close", key: which }, "closed");
   }
   return times;
+}
+
+function findTimedOutputs(signature: ModelSignature): string[] {
+  const output = findTimedOutput(signature);
+  return output === undefined ? [...comparableOutputs({ signature }).names] : [output];
 }
 
 async function openForRound(

@@ -1,4 +1,5 @@
 import { fixCacheSizes } from "./cache-sizes.ts";
+import { readUsedGpuMemory } from "./read-gpu-memory.ts";
 import { RuntimeProcess } from "./runtime-process.ts";
 import type { ModelSignature, SummedRows } from "./session-protocol.ts";
 import type { Sample, TensorData } from "./tensor-data.ts";
@@ -27,23 +28,33 @@ export class ModelSession implements AsyncDisposable {
   readonly signature: ModelSignature;
   readonly #process: RuntimeProcess;
   readonly #threads: number;
+  /** Memory of the GPUs that was taken before, bytes; undefined without one. */
+  readonly #usedGpuBytes: number | undefined;
   #outputs: string[] = [];
 
-  private constructor(process: RuntimeProcess, signature: ModelSignature, threads: number) {
+  private constructor(
+    process: RuntimeProcess,
+    signature: ModelSignature,
+    threads: number,
+    usedGpuBytes: number | undefined,
+  ) {
     this.#process = process;
     this.signature = signature;
     this.#threads = threads;
+    this.#usedGpuBytes = usedGpuBytes;
   }
 
   static async open(modelPath: string, { signal, ...options }: OpenOptions): Promise<ModelSession> {
     const process = new RuntimeProcess(signal);
     try {
+      const usedGpuBytes =
+        options.executionProvider === "cuda" ? await startGpu(process) : undefined;
       const reply = await process.request(
         { do: "open", key, modelPath, optimize: true, ...options },
         "open",
       );
       const fixed = await fixCacheSizes(modelPath, reply.signature);
-      return new ModelSession(process, fixed, options.threads);
+      return new ModelSession(process, fixed, options.threads, usedGpuBytes);
     } catch (error) {
       await process[Symbol.asyncDispose]();
       throw error;
@@ -83,12 +94,14 @@ export class ModelSession implements AsyncDisposable {
     return milliseconds[0] ?? NaN;
   }
 
-  /**
-   * Largest resident memory of the process so far that the model added to it, bytes: the model, its
-   * inputs and outputs, without Node and the runtime.
-   */
-  async readPeakMemory(): Promise<number> {
-    return (await this.#process.request({ do: "measure-memory" }, "memory")).peakBytes;
+  /** What the model took at most so far: itself, its inputs and outputs, without the runtime. */
+  async readMemory(): Promise<SessionMemory> {
+    const { peakBytes } = await this.#process.request({ do: "measure-memory" }, "memory");
+    if (this.#usedGpuBytes === undefined) return { peakBytes };
+    const usedBytes = await readUsedGpuMemory();
+    // Less is taken where another program has ended in between.
+    if (usedBytes === undefined || usedBytes <= this.#usedGpuBytes) return { peakBytes };
+    return { peakBytes, gpuBytes: usedBytes - this.#usedGpuBytes };
   }
 
   /** Completes the profile's file. */
@@ -99,6 +112,23 @@ export class ModelSession implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#process[Symbol.asyncDispose]();
   }
+}
+
+/**
+ * Has the process make what each program has on a GPU whatever its models are.
+ * @returns memory of the GPUs that is taken then, bytes, where it is known
+ */
+async function startGpu(process: RuntimeProcess): Promise<number | undefined> {
+  await process.request({ do: "start-gpu" }, "started");
+  return readUsedGpuMemory();
+}
+
+/** Memory that a session has taken at most, bytes. */
+export interface SessionMemory {
+  /** Of the machine. */
+  readonly peakBytes: number;
+  /** Of the GPUs: the runtime keeps what it has taken there. Absent where there is none. */
+  readonly gpuBytes?: number | undefined;
 }
 
 /** What is summed up of the outputs of runs. */

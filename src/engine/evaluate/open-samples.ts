@@ -206,11 +206,10 @@ const maxBytes = 256 * 1024 ** 2;
  * samples that are not the caller's, whose other shapes are as good as any. After the first window
  * of tokens comes a step that generates one.
  */
-export async function findDistinctSamples({
-  data,
-  windows,
-  samples,
-}: Pick<SampleSource, "data" | "windows" | "samples">): Promise<Sample[]> {
+export async function findDistinctSamples(
+  { data, windows, samples }: Pick<SampleSource, "data" | "windows" | "samples">,
+  provider: "cpu" | "cuda",
+): Promise<Sample[]> {
   const byShape = new Map<string, Sample>();
   let bytes = 0;
   for await (const sample of samples) {
@@ -220,7 +219,7 @@ export async function findDistinctSamples({
     if (byShape.size > 0 && bytes > maxBytes) break;
     byShape.set(shapes, sample);
     if (windows !== undefined && byShape.size === 1) {
-      const step = createTokenStep(sample);
+      const step = createTokenStep(sample, provider);
       byShape.set(describeShapes(step), step);
     }
     if (data !== "caller") break;

@@ -101,6 +101,7 @@ interface RowSegment {
 
 /** A request to a session process, which has one reply. */
 export type SessionRequest =
+  | { readonly do: "start-gpu" }
   | OpenRequest
   | ({ readonly do: "close" } & OfModel)
   | ({ readonly do: "feed"; readonly inputs: readonly TensorData[] } & OfFeed)
@@ -117,6 +118,7 @@ const signature = z.object({ inputs: z.array(valueSignature), outputs: z.array(v
 export type ModelSignature = z.infer<typeof signature>;
 
 export const sessionReply = z.discriminatedUnion("is", [
+  z.object({ is: z.literal("started") }),
   z.object({ is: z.literal("open"), signature }),
   z.object({ is: z.literal("closed") }),
   z.object({ is: z.literal("fed") }),

@@ -12,7 +12,7 @@ import { readLanguageModel } from "./open-language-model.ts";
  */
 export async function openTextTokenizer(checkpoint: string): Promise<TextTokenizer> {
   const { facts } = readLanguageModel(checkpoint);
-  const files = await languageFiles(checkpoint);
+  const files = await languageFiles(checkpoint, "cpu");
   const readJson = (name: string): object => {
     const content = files.get(name);
     return content === undefined ? {} : JSON.parse(new TextDecoder().decode(content));

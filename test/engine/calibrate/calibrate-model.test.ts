@@ -224,7 +224,8 @@ test("the rounding of a checkpoint is fitted to text, the caller's or the built-
   await draw("calibration.jsonl", 32);
   await draw("evaluation.jsonl", 8);
   const data = join(folder, "calibration.jsonl");
-  const original = await writeRunnableOriginal(checkpoint, folder, new AbortController().signal);
+  const { signal } = new AbortController();
+  const original = await writeRunnableOriginal(checkpoint, "cpu", folder, signal);
   const measure = async () => measureSqnrDb(original, folder, join(folder, "evaluation.jsonl"));
   const recipe = { ...int4, exclude: ["*embed*"], minElements: 0 };
   await compress(checkpoint, folder, { recipe });
