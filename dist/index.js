@@ -58030,7 +58030,8 @@ function explainRefusal(error, plan, { models }) {
         const place = model
             ? plan.places.models.find((each) => each.model === model.name)
             : plan.placeOf(path);
-        return { message: `The service refuses the batch's ${pointer}: ${message}`, place };
+        const parts = ["The service refuses the batch", pointer, message];
+        return { message: parts.filter((part) => part !== "").join(": "), place };
     });
     return new explain_error/* InputError */.d(problems, { cause: error });
 }

@@ -129,7 +129,8 @@ function explainRefusal(error: unknown, plan: BatchPlan, { models }: BatchReques
     const place = model
       ? plan.places.models.find((each) => each.model === model.name)
       : plan.placeOf(path);
-    return { message: `The service refuses the batch's ${pointer}: ${message}`, place };
+    const parts = ["The service refuses the batch", pointer, message];
+    return { message: parts.filter((part) => part !== "").join(": "), place };
   });
   return new InputError(problems, { cause: error });
 }
