@@ -17,12 +17,12 @@ import {
   emptyOutputComparison,
   summarizeOutputAccuracy,
 } from "./evaluate/output-comparison.ts";
-import { compareLatency } from "./evaluate/compare-latency.ts";
+import { compareLatency } from "./latency/compare-latency.ts";
 import { describeDevice } from "./evaluate/describe-device.ts";
-import { findDistinctSamples, openSamples } from "./evaluate/open-samples.ts";
-import { labelRuntimeErrors } from "./evaluate/label-runtime-errors.ts";
-import { type ModelPair, ModelSession } from "./evaluate/model-session.ts";
-import type { Sample, TensorData } from "./evaluate/tensor-data.ts";
+import { findDistinctSamples, openSamples } from "./samples/open-samples.ts";
+import { labelRuntimeErrors } from "./runtime/label-runtime-errors.ts";
+import { type ModelPair, ModelSession } from "./runtime/model-session.ts";
+import type { Sample, TensorData } from "./runtime/tensor-data.ts";
 import { memoize } from "./quantize/memoize.ts";
 
 interface RunnerOptions {

@@ -10,7 +10,7 @@ import type { CompressionReport, WeightReport } from "../engine/compression-repo
 import { evaluateModels } from "../engine/evaluate-models.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { writeRunnableOriginal } from "../engine/language/runnable-original.ts";
-import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
+import { readPeakMemoryBytes } from "../engine/runtime/read-peak-memory-bytes.ts";
 import { explainUntimed } from "../engine/quantize/dialects.ts";
 import { errorMessage } from "../log/error-message.ts";
 

@@ -6,7 +6,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { sampleNames } from "../../contract/jobs/figure-names.ts";
 import type { Accuracy, Telemetry } from "../../contract/jobs/telemetry.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
-import type { SessionMemory } from "../evaluate/model-session.ts";
+import type { SessionMemory } from "../runtime/model-session.ts";
 import { describeNotFiniteOutputs, isNothingCompared } from "../evaluate/not-finite-outputs.ts";
 import {
   addSampleOutput,
@@ -15,7 +15,7 @@ import {
 } from "../evaluate/output-comparison.ts";
 import { addNextTokens, emptyNextTokens, summarizeNextTokens } from "../evaluate/next-tokens.ts";
 import { describeLowAccuracy, summarizeAccuracy } from "../evaluate/summarize-accuracy.ts";
-import { type Sample, type TensorData, tensorNumbers } from "../evaluate/tensor-data.ts";
+import { type Sample, type TensorData, tensorNumbers } from "../runtime/tensor-data.ts";
 
 interface AccuracyOptions extends RunSettings {
   readonly minCosine: number;

@@ -1,10 +1,11 @@
 import { comparableOutputs } from "../evaluate/output-comparison.ts";
-import { describeShapes } from "../evaluate/generate-sample.ts";
+import { describeShapes } from "../samples/generate-sample.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
-import { describeTokens, logitsName } from "../evaluate/language-inputs.ts";
+import { logitsName } from "../runtime/logit-rows.ts";
+import { describeTokens } from "../samples/language-inputs.ts";
 import { openTextSamples } from "./open-text-samples.ts";
-import { openSamples } from "../evaluate/open-samples.ts";
-import type { RunnableModel, SessionMemory } from "../evaluate/model-session.ts";
+import { openSamples } from "../samples/open-samples.ts";
+import type { RunnableModel, SessionMemory } from "../runtime/model-session.ts";
 import type { ModelRun } from "./model-run.ts";
 import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings, SampleWork } from "./sample-visitor.ts";

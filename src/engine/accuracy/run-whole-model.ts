@@ -6,9 +6,9 @@ import { runStages } from "./run-stages.ts";
 import type { RunSettings, SampleRun, SampleVisitor, SampleWork } from "./sample-visitor.ts";
 import { countNodesOnCpu, describeNodesOnCpu } from "../evaluate/count-nodes-on-cpu.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
-import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
-import { sumSample } from "../evaluate/summed-rows.ts";
-import { ModelSession } from "../evaluate/model-session.ts";
+import { labelRuntimeErrors } from "../runtime/label-runtime-errors.ts";
+import { sumSample } from "../runtime/summed-rows.ts";
+import { ModelSession } from "../runtime/model-session.ts";
 
 /** Runs a model in one session. Its place is profiled where nodes may run on the CPU instead. */
 async function runWholeModel<Work extends SampleWork>(

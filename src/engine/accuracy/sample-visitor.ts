@@ -4,9 +4,9 @@ import type {
   RunnableModel,
   SessionMemory,
   WrittenSums,
-} from "../evaluate/model-session.ts";
-import type { SampleSource } from "../evaluate/open-samples.ts";
-import type { TensorData } from "../evaluate/tensor-data.ts";
+} from "../runtime/model-session.ts";
+import type { SampleSource } from "../samples/open-samples.ts";
+import type { TensorData } from "../runtime/tensor-data.ts";
 import type { SpoolMemory } from "./tensor-spool.ts";
 
 export interface RunSettings {

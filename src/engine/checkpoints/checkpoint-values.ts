@@ -3,8 +3,7 @@ import path from "node:path";
 import { readExactlySync } from "../../model-files/file-access.ts";
 import { type Encoding, encodings } from "./encodings.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import { emptyErrorSums } from "../evaluate/error-metrics.ts";
-import { float32ToFloat16 } from "../quantize/kernels/convert-floats.ts";
+import { roundToFloat16 } from "../quantize/kernels/convert-floats.ts";
 import { fillRotaryCache, type RotaryCache } from "./rotary-cache.ts";
 
 /**
@@ -100,10 +99,8 @@ export class CheckpointValues implements Disposable {
     }
     const floats = new Float32Array(count);
     this.read(position / width, floats);
-    const losses = { overflowed: 0, vanished: 0, subnormal: 0 };
     const halves = new Uint16Array(into.buffer, into.byteOffset, count);
-    float32ToFloat16(floats, halves, losses, emptyErrorSums());
-    if (losses.overflowed > 0) {
+    if (roundToFloat16(floats, halves) > 0) {
       const [piece] = this.#pieces;
       const file = piece?.kind === "stored" ? `${path.basename(piece.path)} has` : "The model has";
       const message = `${file} values beyond the range of half precision, in which GPUs run it`;

@@ -1,7 +1,7 @@
 import { Tokenizer } from "@huggingface/tokenizers";
 import { ServiceError } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
-import type { TextTokenizer } from "../evaluate/token-windows.ts";
+import type { TextTokenizer } from "../samples/token-windows.ts";
 import { languageFiles } from "./language-files.ts";
 import { readLanguageModel } from "./open-language-model.ts";
 

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { ServiceError } from "../../../src/contract/errors.ts";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { writeRunnableOriginal } from "../../../src/engine/language/runnable-original.ts";
-import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../../../src/engine/samples/generate-sample.ts";
 import { writeArraysNpz, writeFloatsNpz } from "../../support/npz.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { english, makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
