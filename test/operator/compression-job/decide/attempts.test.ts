@@ -176,6 +176,19 @@ test("decide() gives a job no more time than the operator does", () => {
   assert.equal(create.manifest.spec?.template.spec?.activeDeadlineSeconds, 600);
 });
 
+test("decide() fails a job whose Job had a deadline of the cluster's, but for one with a result", () => {
+  const message = "Job was active longer than specified deadline";
+  const at = start + 20 * second;
+  const end = { complete: false, reason: "DeadlineExceeded", message, at };
+  const decideOnEnd = (words: string) => {
+    const exit = { exitCode: workerExit.cancelled, reason: "Error", message: words, at };
+    return decideOn([killed(0, { termination: exit })], { ...child, end });
+  };
+  assert.equal(decideOnEnd("").error?.code, "deadline_exceeded");
+  const delivered = JSON.stringify({ outcome: "Completed", lastSeq: 1, delivered: true });
+  assert.deepEqual(decideOnEnd(delivered).actions, []);
+});
+
 test("decide() asks for a sync of a worker Job a minute after the next pod was due, not before", () => {
   const lostAt = start + 3600 * second;
   const at = new Date(lostAt).toISOString();

@@ -171,19 +171,6 @@ const laterExit = {
   at: start + 2 * minute,
 };
 
-test("decide() fails a job whose Job had a deadline of the cluster's, but for one with a result", () => {
-  const message = "Job was active longer than specified deadline";
-  const end = { complete: false, reason: "DeadlineExceeded", message, at: start + minute };
-  const job = makeChild(resource, { end });
-  const decideOn = (termination: string) => {
-    const pods = [makePod(job, exited(workerExit.cancelled, { message: termination }))];
-    return decide(makeObservedState({ resource, workerJobs: [job], pods })).actions;
-  };
-  assert.equal(writtenStatus(decideOn(""))?.error?.code, "deadline_exceeded");
-  const delivered = JSON.stringify({ outcome: "Completed", lastSeq: 1, delivered: true });
-  assert.deepEqual(decideOn(delivered), []);
-});
-
 test("decide() reads the exit code from the Job where its pods are deleted", () => {
   const job = failed(
     "Container worker for pod models/x failed with exit code 137 matching FailJob rule at index 1",
