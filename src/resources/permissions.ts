@@ -74,7 +74,7 @@ export const operatorOwnPermissions: readonly Permission[] = [
     resources: ["leases"],
     resourceNames: [operatorLease],
     verbs: ["get", "watch", "update", "delete"],
-    why: "Leader election, of which nothing is left by an uninstalled release",
+    why: "Leader election; a release that is uninstalled leaves no Lease",
   },
   {
     apiGroups: ["coordination.k8s.io"],

@@ -230,11 +230,11 @@ test("decide() says that a job waits between two pods, and not after its last on
     [waiting.status, waiting.statusReason, waiting.statusMessage],
     ["Pending", "waiting_for_pod", "Waiting for a pod to begin the work again"],
   );
-  const told = makeJob({ metadata, status: waiting });
+  const reported = makeJob({ metadata, status: waiting });
   const next = { name: "pod-1", uid: "pod-1", createdAt: start + 10 * second };
   const fetchesImage = makePod(child, { ...next, phase: "Pending" });
-  assert.deepEqual(decidedStatus(told, [fetchesImage]), waiting);
-  const running = decidedStatus(told, [makePod(child, next)]);
+  assert.deepEqual(decidedStatus(reported, [fetchesImage]), waiting);
+  const running = decidedStatus(reported, [makePod(child, next)]);
   assert.deepEqual([running.status, running.statusReason], ["Pending", "starting"]);
   const succeeded = makePod(child, { ...next, phase: "Succeeded" });
   assert.equal(decidedStatus(evicted, [succeeded]).status, "Optimizing");

@@ -74,9 +74,9 @@ test("decide() records one event of a suspension, also where workers have to sto
     );
   const stopping = { resource: working, workerJobs: [child], pods: [makePod(child)] };
   assert.deepEqual(events(stopping), ["Suspended"]);
-  const told = makeJob({ metadata, spec: working.spec, status: decidedStatus(stopping) });
-  assert.equal(decidedStatus({ resource: told }).status, "Pending");
-  assert.deepEqual(events({ resource: told }), []);
+  const reported = makeJob({ metadata, spec: working.spec, status: decidedStatus(stopping) });
+  assert.equal(decidedStatus({ resource: reported }).status, "Pending");
+  assert.deepEqual(events({ resource: reported }), []);
 });
 
 test("decide() takes a job back to Pending whose pods a queue took away, once none runs", () => {
