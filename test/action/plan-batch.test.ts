@@ -90,7 +90,7 @@ test("planBatch() takes a file and a batch file of the workspace whose names beg
 
 test("planBatch() names a model whose source is no URL", async (t) => {
   assert.deepEqual(await planProblems(t, { inputs: { models: "https://[", targets } }), [
-    'Input "models": https://[: source is not a URL',
+    'Input "models": https://[: source is "https://[" and must be a URL with a valid host and port',
   ]);
 });
 

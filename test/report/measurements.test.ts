@@ -43,6 +43,13 @@ test("a latency whose interval says nothing is in no title and in no chart", () 
   assert.doesNotMatch(write(1e10), /of the latency\n|Median latency of the result/);
 });
 
+test("weights are counted as the report lists them, which is not the original's count", () => {
+  const { telemetry, ...job } = makeCompletedJob();
+  const weights = { total: 34, quantized: 14, quantizedBytes: 1000 };
+  const { rows } = measurementTable({ ...job, telemetry: { ...telemetry, weights } });
+  assert.match(rows.join("\n"), /^\| weights \|  \| 14 of 34 changed \|/m);
+});
+
 test("a GPU's memory stands beside the machine's", () => {
   const { telemetry, ...job } = makeCompletedJob();
   const memory = { ...telemetry.memory, originalGpuBytes: 2_100_000_000, resultGpuBytes: 7e8 };
