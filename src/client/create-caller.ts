@@ -3,7 +3,6 @@ import type { Reply, Route } from "../contract/routes/route.ts";
 import type { RouteName, Routes } from "../contract/routes/routes.ts";
 import type { JobStatus } from "../contract/jobs/status.ts";
 import { limits } from "../contract/limits.ts";
-import { jsonValue } from "../contract/text/json-value.ts";
 import {
   followLogs,
   readChanges,
@@ -113,7 +112,9 @@ function parseReply<N extends RouteName>(
   if (reply === undefined || !("json" in reply)) {
     throw new TypeError(`${name} has no JSON answer ${answer.status}`);
   }
-  const parsed = jsonValue.pipe(reply.json).safeParse(answer.text);
-  if (parsed.success) return parsed.data as CallOutput<N>;
-  throw new UnexpectedAnswerError(`${method} ${path}`, answer, { cause: parsed.error });
+  try {
+    return reply.json.parse(JSON.parse(answer.text)) as CallOutput<N>;
+  } catch (cause) {
+    throw new UnexpectedAnswerError(`${method} ${path}`, answer, { cause });
+  }
 }
