@@ -54630,7 +54630,7 @@ function createRateLimitHandler(limit) {
 /* harmony export */   e: () => (/* binding */ describeAbort)
 /* harmony export */ });
 /* harmony import */ var _retry_while_unreachable_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(770);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7590);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8931);
 /* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(5335);
 /* harmony import */ var _log_error_message_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3777);
 
@@ -55527,8 +55527,8 @@ var run_post = __nccwpck_require__(6361);
 var service_client = __nccwpck_require__(5361);
 // EXTERNAL MODULE: ./client/hash-file.js
 var hash_file = __nccwpck_require__(5511);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
 ;// CONCATENATED MODULE: ./action/upload-artifact.js
 
 
@@ -56040,7 +56040,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(5361);
 /* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(1541);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(7590);
+/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
 /* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(4422);
 /* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(5845);
 
@@ -56140,12 +56140,10 @@ var external_node_stream_ = __nccwpck_require__(7075);
 var undici = __nccwpck_require__(1684);
 // EXTERNAL MODULE: ./contract/limits.js
 var limits = __nccwpck_require__(1351);
-// EXTERNAL MODULE: ./contract/text/json-value.js
-var json_value = __nccwpck_require__(1741);
 // EXTERNAL MODULE: ./client/retry.js + 2 modules
 var retry = __nccwpck_require__(5335);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
 ;// CONCATENATED MODULE: ./client/send-request.js
 
 async function sendRequest(name, input, { routes, baseUrl, token, transport, upload, signal }) {
@@ -56269,7 +56267,6 @@ const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
 
 
 
-
 function createCaller(connection) {
     const requestText = (name, input, signal) => {
         const once = async () => {
@@ -56310,10 +56307,12 @@ function parseReply(name, { method, path, replies }, answer) {
     if (reply === undefined || !("json" in reply)) {
         throw new TypeError(`${name} has no JSON answer ${answer.status}`);
     }
-    const parsed = json_value/* jsonValue */.I.pipe(reply.json).safeParse(answer.text);
-    if (parsed.success)
-        return parsed.data;
-    throw new problem_error/* UnexpectedAnswerError */.qx(`${method} ${path}`, answer, { cause: parsed.error });
+    try {
+        return reply.json.parse(JSON.parse(answer.text));
+    }
+    catch (cause) {
+        throw new problem_error/* UnexpectedAnswerError */.qx(`${method} ${path}`, answer, { cause });
+    }
 }
 
 ;// CONCATENATED MODULE: external "node:fs"
@@ -58016,8 +58015,8 @@ var core = __nccwpck_require__(9876);
 var explain_error = __nccwpck_require__(4747);
 // EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
 var workflow_run = __nccwpck_require__(6793);
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
 // EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
 var batch = __nccwpck_require__(810);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
@@ -58334,17 +58333,38 @@ async function hashFile(file, signal) {
 
 /***/ }),
 
-/***/ 7590:
+/***/ 8931:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   I1: () => (/* binding */ toAnswerError),
-/* harmony export */   Mm: () => (/* binding */ ProblemError),
-/* harmony export */   qx: () => (/* binding */ UnexpectedAnswerError)
-/* harmony export */ });
-/* harmony import */ var _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
-/* harmony import */ var _contract_text_truncate_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2021);
-/* harmony import */ var _contract_text_json_value_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1741);
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  Mm: () => (/* binding */ ProblemError),
+  qx: () => (/* binding */ UnexpectedAnswerError),
+  I1: () => (/* binding */ toAnswerError)
+});
+
+// EXTERNAL MODULE: ./contract/errors.js
+var errors = __nccwpck_require__(6828);
+// EXTERNAL MODULE: ./contract/text/truncate.js
+var truncate = __nccwpck_require__(2021);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
+var core = __nccwpck_require__(6416);
+;// CONCATENATED MODULE: ./contract/text/json-value.js
+
+const jsonValue = schemas/* string */.YjP().transform((text, context) => {
+    try {
+        return JSON.parse(text);
+    }
+    catch {
+        context.addIssue("is not JSON");
+        return core/* NEVER */.tm;
+    }
+});
+
+;// CONCATENATED MODULE: ./client/problem-error.js
 
 
 
@@ -58362,7 +58382,7 @@ class ProblemError extends Error {
         this.retryAfter = retryAfter;
     }
     get retryable() {
-        return _contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .errorTable */ .NN[this.problem.code].retryable;
+        return errors/* errorTable */.NN[this.problem.code].retryable;
     }
 }
 class UnexpectedAnswerError extends Error {
@@ -58372,7 +58392,7 @@ class UnexpectedAnswerError extends Error {
     retryAfter;
     constructor(call, { status, headers, text }, { retryAfter, cause } = {}) {
         const found = `unexpected answer with status ${status}`;
-        super(`${call}: ${[found, (0,_contract_text_truncate_js__WEBPACK_IMPORTED_MODULE_2__/* .truncate */ .x)(text, maxTextLength)].filter(Boolean).join(": ")}`, {
+        super(`${call}: ${[found, (0,truncate/* truncate */.x)(text, maxTextLength)].filter(Boolean).join(": ")}`, {
             cause,
         });
         this.status = status;
@@ -58380,7 +58400,7 @@ class UnexpectedAnswerError extends Error {
         this.retryAfter = retryAfter;
     }
 }
-const jsonProblem = _contract_text_json_value_js__WEBPACK_IMPORTED_MODULE_1__/* .jsonValue */ .I.pipe(_contract_errors_js__WEBPACK_IMPORTED_MODULE_0__/* .problem */ .CC);
+const jsonProblem = jsonValue.pipe(errors/* problem */.CC);
 function toAnswerError(call, answer) {
     const retryAfter = String(answer.headers["retry-after"]);
     const seconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
@@ -58404,8 +58424,8 @@ __nccwpck_require__.d(__webpack_exports__, {
   jh: () => (/* binding */ retryTransient)
 });
 
-// EXTERNAL MODULE: ./client/problem-error.js
-var problem_error = __nccwpck_require__(7590);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
 ;// CONCATENATED MODULE: ./client/transport.js
 class ConnectionError extends Error {
     name = "ConnectionError";
@@ -61683,28 +61703,6 @@ function joinLines(text) {
 function replaceHiddenCharacters(text) {
     return text.replace(everyHidden, "\u{fffd}");
 }
-
-
-/***/ }),
-
-/***/ 1741:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   I: () => (/* binding */ jsonValue)
-/* harmony export */ });
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3045);
-/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6416);
-
-const jsonValue = zod__WEBPACK_IMPORTED_MODULE_0__/* .string */ .YjP().transform((text, context) => {
-    try {
-        return JSON.parse(text);
-    }
-    catch {
-        context.addIssue("is not JSON");
-        return zod__WEBPACK_IMPORTED_MODULE_1__/* .NEVER */ .tm;
-    }
-});
 
 
 /***/ }),
