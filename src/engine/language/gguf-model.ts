@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { quoteName } from "../../contract/text/quote-name.ts";
 import { type CheckpointTensor } from "../checkpoints/checkpoint-tensor.ts";
 import { readGguf } from "../checkpoints/read-gguf.ts";
+import { checkAttention } from "./check-attention.ts";
 import { type ArchitectureKey, MetadataReader, unsupportedError } from "./gguf-metadata.ts";
 import { type DecoderFacts, type LanguageModel, maxLayers } from "./decoder-facts.ts";
 import { families, type Family } from "./families.ts";
@@ -55,6 +56,12 @@ export function openGgufModel(file: string): LanguageModel {
   reader.requireKnownKeys(architecture);
   const isTied = !tensors.some(({ name }) => name === "output.weight");
   const facts = readFacts(reader, architecture, known.family, isTied);
+  checkAttention(file, facts, {
+    heads: `${architecture}.attention.head_count`,
+    kvHeads: `${architecture}.attention.head_count_kv`,
+    headSize: `${architecture}.attention.key_length`,
+    rotated: `${architecture}.rope.dimension_count`,
+  });
   const named = tensors.map((tensor) => {
     const name = findName(file, tensor);
     const isRotated = known.isInterleaved && /\.self_attn\.[qk]_proj\.weight$/.test(name);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
 import { isGguf, readGguf } from "../../../src/engine/checkpoints/read-gguf.ts";
+import { readLanguageModel } from "../../../src/engine/language/open-language-model.ts";
 
 function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
@@ -174,3 +175,31 @@ for (const [what, parts, code, message] of lies) {
     assert.throws(() => readGguf(file), { code, message });
   });
 }
+
+test("a part of heads that attention does not rotate is refused by name", async (t) => {
+  const sizes = {
+    block_count: 1,
+    embedding_length: 32,
+    "attention.head_count": 2,
+    feed_forward_length: 32,
+    context_length: 32,
+    "attention.layer_norm_rms_epsilon": 1,
+    "rope.dimension_count": 3,
+  };
+  const file = await store(
+    t,
+    gguf({
+      entries: [
+        textEntry("general.architecture", "llama"),
+        ...Object.entries(sizes).map(([key, size]) =>
+          Buffer.concat([text(`llama.${key}`), uint32(4), uint32(size)]),
+        ),
+        Buffer.concat([text("tokenizer.ggml.tokens"), uint32(9), uint32(8), uint64(0)]),
+      ],
+    }),
+  );
+  assert.throws(() => readLanguageModel(file), {
+    code: "model_unsupported",
+    message: "model.gguf: llama.rope.dimension_count is 3, and may be a multiple of 16",
+  });
+});
