@@ -7,12 +7,13 @@ import { findProductMatrix } from "./consumer-matrix.ts";
 
 /** @returns undefined where no restoration fits the recipe */
 export function chooseRestoration(
+  weight: Weight,
   restored: readonly WeightConsumer[],
   storage: QuantizedStorage,
-  recipe: Recipe,
+  { dequantize }: Recipe,
 ): WeightRestoration | undefined {
   if (storage.kind === "packed-rows" || storage.kind === "offset-blocks") return undefined;
-  const { dequantize } = recipe;
+  if (!canDequantize(weight)) return canFold(storage) ? "fold" : undefined;
   if (storage.kind === "packed-blocks") return dequantize === "run" ? undefined : "fold";
   if (isBatched(storage)) return dequantize === "run" ? undefined : "fold";
   if (dequantize === "load-only") return canFold(storage) ? "fold" : undefined;
@@ -24,6 +25,15 @@ export function chooseRestoration(
 function isFusedProduct(consumer: WeightConsumer): boolean {
   const matrix = findProductMatrix(consumer);
   return !(matrix instanceof Obstacle) && !matrix.isTransposed && consumer.view.nodes.length === 0;
+}
+
+/**
+ * Whether ONNX Runtime takes a weight from DequantizeLinear on CPUs: it has none in bfloat16, and in
+ * subgraphs what it makes of one in float16 and a product is 0.
+ */
+function canDequantize({ tensor: { dataType }, scope }: Weight): boolean {
+  if (dataType === DataType.FLOAT16) return scope.outer === undefined;
+  return dataType !== DataType.BFLOAT16;
 }
 
 /** DequantizeLinear would take the matrices of a batch for one. */

@@ -147,7 +147,7 @@ function chooseFormat<
   const restored = weight.consumers.filter((_, index) => taken[index] === "restore");
   const isStatic = taken.some((each) => each === "static-product");
   const chosenRestoration = () =>
-    restored.length === 0 ? null : chooseRestoration(restored, storage, recipe);
+    restored.length === 0 ? null : chooseRestoration(weight, restored, storage, recipe);
   const restoration = isStatic ? ("dequantize" as const) : chosenRestoration();
   if (restoration === undefined) {
     return obstacle ?? new Obstacle("cannot be restored by operators");
