@@ -265,7 +265,7 @@ test("all-zero weights and half-precision weights are held", { skip: pythonMissi
   assert.ok(sqnrDb > 35, `${sqnrDb} dB`);
 });
 
-test("weights in types that DequantizeLinear cannot restore become folded", async () => {
+test("weights that the runtime does not take from DequantizeLinear are folded", async () => {
   await using folder = await makeFolder();
   const path = join(folder.path, "types.onnx");
   const to = (type: number) => [integerAttribute("to", type)];
@@ -293,18 +293,42 @@ test("weights in types that DequantizeLinear cannot restore become folded", asyn
   };
   await writeTinyModel(path, {
     input: [tensorInfo("x", ["n", 64])],
-    output: [tensorInfo("y", ["n", 64]), tensorInfo("z", ["n", 64])],
+    output: ["y", "z", "v"].map((name) => tensorInfo(name, ["n", 64])),
     initializer: [
       weight("brain", BFLOAT16, upperBits),
+      floatInitializer("turned", [64, 64], (index) => Math.sin(index)),
       { name: "once", dims: [], dataType: INT64, int64Data: [1n] },
     ],
     node: [
       node("Cast", ["brain"], ["single"], to(FLOAT)),
       node("MatMul", ["x", "single"], ["y"]),
       node("Loop", ["once", "", "x"], ["z"], [graphAttribute("body", body)]),
+      node("Transpose", ["turned"], ["straight"]),
+      node("MatMul", ["x", "straight"], ["v"]),
     ],
   });
   const report = await compress(path, folder.path, { scheme: "int8-weight", dequantize: "run" });
-  for (const name of ["brain", "half"]) assert.match(weightNamed(report, name).form ?? "", /^int8/);
+  for (const name of ["brain", "half", "turned"]) {
+    assert.match(weightNamed(report, name).form ?? "", /^int8 .*, restored at load$/);
+  }
+  assert.ok((await measureSqnrDb(path, join(folder.path, "model.onnx"))) > 35);
+});
+
+test("a weight that is turned for another product is not quantized with its inputs", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "turned.onnx");
+  await writeTinyModel(path, {
+    input: [tensorInfo("x", [4, 32]), tensorInfo("columns", [32, 4])],
+    output: [tensorInfo("y", [4, 32]), tensorInfo("z", [32, 4])],
+    initializer: [floatInitializer("w", [32, 32], (index) => Math.sin(index))],
+    node: [
+      node("MatMul", ["x", "w"], ["y"]),
+      node("Transpose", ["w"], ["turned"]),
+      node("MatMul", ["turned", "columns"], ["z"]),
+    ],
+  });
+  const calibration = { generated: true, samples: 2 };
+  const recipe = { scheme: "int8-static", fallback: "int8-weight", calibration } as const;
+  await compress(path, folder.path, recipe);
   assert.ok((await measureSqnrDb(path, join(folder.path, "model.onnx"))) > 35);
 });
