@@ -1,7 +1,9 @@
 import { statSync } from "node:fs";
 import { quoteName } from "../../contract/text/quote-name.ts";
-import { type CheckpointTensor } from "../checkpoints/checkpoint-tensor.ts";
+import { type CheckpointTensor, invalidFileError } from "../checkpoints/checkpoint-tensor.ts";
+import { CheckpointValues } from "../checkpoints/checkpoint-values.ts";
 import { readGguf } from "../checkpoints/read-gguf.ts";
+import type { RotaryScaling } from "../checkpoints/rotary-cache.ts";
 import { type ArchitectureKey, MetadataReader, unsupportedError } from "./gguf-metadata.ts";
 import { type DecoderFacts, type LanguageModel, maxLayers } from "./decoder-facts.ts";
 import { families, type Family } from "./families.ts";
@@ -38,6 +40,9 @@ const otherNames: Readonly<Record<string, string>> = {
   "output.weight": "lm_head.weight",
 };
 
+/** Llama 3.1 and later have a divisor of each rotary frequency in it. */
+const divisorsName = "rope_freqs.weight";
+
 /**
  * Reads the header of a GGUF file.
  * @throws ServiceError model_invalid, model_truncated, model_unsupported for an architecture, a key
@@ -53,9 +58,9 @@ export function openGgufModel(file: string): LanguageModel {
     throw unsupportedError(file, `general.architecture ${quoteName(architecture)}`, list);
   }
   reader.requireKnownKeys(architecture);
-  const isTied = !tensors.some(({ name }) => name === "output.weight");
-  const facts = readFacts(reader, architecture, known.family, isTied);
-  const named = tensors.map((tensor) => {
+  const facts = readFacts(reader, architecture, known.family, tensors);
+  const weights = tensors.filter(({ name }) => name !== divisorsName);
+  const named = weights.map((tensor) => {
     const name = findName(file, tensor);
     const isRotated = known.isInterleaved && /\.self_attn\.[qk]_proj\.weight$/.test(name);
     return [name, isRotated ? { ...tensor, interleavedRows: facts.headSize } : tensor] as const;
@@ -83,7 +88,7 @@ function readFacts(
   reader: MetadataReader,
   architecture: string,
   family: Family,
-  isTied: boolean,
+  tensors: readonly CheckpointTensor[],
 ): DecoderFacts {
   const count = (key: ArchitectureKey) => reader.count(`${architecture}.${key}`);
   const layers = reader.count(`${architecture}.block_count`, maxLayers);
@@ -105,10 +110,28 @@ function readFacts(
     attentionScale: headSize ** -0.5,
     attentionSoftcap: 0,
     logitSoftcap: 0,
-    rotary: { theta, dimensions, scaling: { kind: "none" } },
+    rotary: { theta, dimensions, scaling: readScaling(tensors, dimensions / 2) },
     localRotary: undefined,
     windows: Array.from({ length: layers }, () => 0),
-    isTied,
+    isTied: !tensors.some(({ name }) => name === "output.weight"),
     embeddingScale: 1,
   };
+}
+
+function readScaling(tensors: readonly CheckpointTensor[], frequencies: number): RotaryScaling {
+  const tensor = tensors.find(({ name }) => name === divisorsName);
+  if (tensor === undefined) return { kind: "none" };
+  if (tensor.dims.join() !== `${frequencies}`) {
+    const problem = `shape [${tensor.dims.join(", ")}], and there are ${frequencies} frequencies`;
+    throw invalidFileError(tensor.path, tensor.name, problem);
+  }
+  using stored = new CheckpointValues([
+    { ...tensor, kind: "stored", rows: 1, columns: frequencies },
+  ]);
+  const divisors = new Float32Array(frequencies);
+  stored.read(0, divisors);
+  if (!divisors.every((each) => each > 0 && Number.isFinite(each))) {
+    throw invalidFileError(tensor.path, tensor.name, "a divisor is not above 0 and finite");
+  }
+  return { kind: "divided", divisors: [...divisors] };
 }
