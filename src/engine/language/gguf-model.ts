@@ -17,6 +17,8 @@ interface GgufFamily {
 
 const ggufFamilies: Readonly<Record<string, GgufFamily>> = {
   llama: { family: families.llama, isInterleaved: true },
+  qwen2: { family: families.qwen2, isInterleaved: false },
+  qwen3: { family: families.qwen3, isInterleaved: false },
 };
 
 /** Names of a layer's tensors in GGUF files, and in those of transformers. */
@@ -51,6 +53,7 @@ const divisorsName = "rope_freqs.weight";
 export function openGgufModel(file: string): LanguageModel {
   const { metadata, tensors } = readGguf(file);
   const reader = new MetadataReader(file, metadata);
+  requireOneFile(file, reader);
   const architecture = reader.text("general.architecture");
   const known = Object.hasOwn(ggufFamilies, architecture) ? ggufFamilies[architecture] : undefined;
   if (known === undefined) {
@@ -66,6 +69,12 @@ export function openGgufModel(file: string): LanguageModel {
     return [name, isRotated ? { ...tensor, interleavedRows: facts.headSize } : tensor] as const;
   });
   return { facts, tensors: new Map(named), bytes: statSync(file).size };
+}
+
+/** Each part of a model that was cut into several files says how many there are. */
+function requireOneFile(file: string, reader: MetadataReader): void {
+  const count = reader.find("split.count") ?? 0;
+  if (count > 1) throw unsupportedError(file, `split.count ${count}`, "0, 1");
 }
 
 function findName(file: string, { name }: CheckpointTensor): string {

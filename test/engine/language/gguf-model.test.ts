@@ -61,7 +61,7 @@ async function makeGguf(
   return file;
 }
 
-for (const family of ["llama3"]) {
+for (const family of ["llama3", "qwen2", "qwen3"]) {
   test(`a GGUF file of ${family} has the logits of its checkpoint in transformers`, async (t) => {
     const file = await makeGguf(t, family);
     const directory = path.dirname(file);
@@ -76,6 +76,21 @@ for (const family of ["llama3"]) {
     assert.equal(differences.length, found.data.length);
     const largest = Math.max(...differences);
     assert(largest < 1e-4, `a logit differs by ${largest}`);
+  });
+}
+
+const refusals: readonly [recorded: string, message: RegExp][] = [
+  [
+    "qwen2 with YaRN",
+    /^model\.gguf: the metadata "qwen2\.rope\.scaling\.type" is not known; known are qwen2\.block/,
+  ],
+  ["qwen3 in two files", /^model\.gguf: split\.count 2 is not known; known are 0, 1$/],
+];
+
+for (const [recorded, message] of refusals) {
+  test(`a file of ${recorded} is refused`, async (t) => {
+    const file = await makeGguf(t, recorded);
+    await assert.rejects(openOriginal(file, 1e9), { code: "model_unsupported", message });
   });
 }
 
