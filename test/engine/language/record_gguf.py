@@ -15,7 +15,15 @@ import struct
 import tempfile
 
 import numpy as np
-from gguf import MODEL_ARCH, GGUFWriter, RopeScalingType, TokenType, get_tensor_name_map
+from gguf import (
+    GGML_QUANT_SIZES,
+    MODEL_ARCH,
+    GGMLQuantizationType,
+    GGUFWriter,
+    RopeScalingType,
+    TokenType,
+    get_tensor_name_map,
+)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ARCHITECTURES = {"llama3": MODEL_ARCH.LLAMA, "qwen2": MODEL_ARCH.QWEN2, "qwen3": MODEL_ARCH.QWEN3}
@@ -77,7 +85,7 @@ def add_metadata(writer, name, config):
     writer.add_chat_template("{{ messages[0].content }}")
 
 
-def record(name, change=lambda writer: None):
+def record(name, change=lambda writer: None, choose_type=lambda tensor: "F32"):
     folder = os.path.join(HERE, "checkpoints", name)
     with open(os.path.join(folder, "config.json")) as file:
         config = json.load(file)
@@ -95,7 +103,10 @@ def record(name, change=lambda writer: None):
             first = values.tobytes()
         for tensor, shape in shapes.items():
             gguf_name = names.get_name(tensor, try_suffixes=(".weight", ".bias"))
-            writer.add_tensor_info(gguf_name, shape, np.dtype(np.float32), 4 * math.prod(shape))
+            kind = GGMLQuantizationType["F32" if len(shape) == 1 else choose_type(tensor)]
+            values, size = GGML_QUANT_SIZES[kind]
+            count = math.prod(shape) // values * size
+            writer.add_tensor_info(gguf_name, shape, np.dtype(np.float32), count, kind)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_ti_data_to_file()
@@ -112,6 +123,9 @@ recorded["qwen2 with YaRN"] = record(
 )
 recorded["qwen3 in two files"] = record(
     "qwen3", lambda writer: writer.add_uint16("split.count", 2)
+)
+recorded["llama3 in 4 bits and 8"] = record(
+    "llama3", choose_type=lambda tensor: "Q8_0" if "layers.0.self_attn.v_proj" in tensor else "Q4_1"
 )
 with open(os.path.join(HERE, "gguf.json"), "w") as file:
     json.dump(recorded, file)
