@@ -2,6 +2,8 @@ import type { SpecialTokens } from "./decoder-facts.ts";
 import type { MetadataReader } from "./gguf-metadata.ts";
 
 interface TokenizerKind {
+  /** What a text becomes before it is cut. */
+  readonly normalizer?: object;
   /** How a text is cut before byte pairs are merged. */
   readonly splits: readonly object[];
   /** Whether a piece of text that is a word of the vocabulary is taken as it is. */
@@ -9,6 +11,32 @@ interface TokenizerKind {
   /** Whether texts begin with the token for that, where `add_bos_token` does not say so. */
   readonly addsBos: boolean;
 }
+
+const llama3: TokenizerKind = {
+  splits: cutBy(
+    String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+  ),
+  ignoresMerges: true,
+  addsBos: true,
+};
+
+const qwen2: TokenizerKind = {
+  normalizer: { type: "NFC" },
+  splits: cutBy(
+    String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+  ),
+  ignoresMerges: false,
+  addsBos: false,
+};
+
+/** That of Mistral Nemo and later models. */
+const tekken: TokenizerKind = {
+  splits: cutBy(
+    String.raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+  ),
+  ignoresMerges: true,
+  addsBos: true,
+};
 
 /**
  * By `tokenizer.ggml.pre`: each is as the tokenizer.json which the name stands for, and as
@@ -21,34 +49,22 @@ const kinds: Readonly<Record<string, TokenizerKind>> = {
     ignoresMerges: false,
     addsBos: false,
   },
-  "llama-bpe": {
-    splits: [
-      splitBy(
-        String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
-      ),
-      byteLevel(false),
-    ],
-    ignoresMerges: true,
-    addsBos: true,
-  },
-  qwen2: {
-    splits: [
-      splitBy(
-        String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
-      ),
-      byteLevel(false),
-    ],
-    ignoresMerges: false,
-    addsBos: false,
-  },
+  "llama-bpe": llama3,
+  llama3,
+  "llama-v3": llama3,
+  "smaug-bpe": { ...llama3, ignoresMerges: false, addsBos: false },
+  qwen2,
+  "deepseek-r1-qwen": qwen2,
+  tekken,
 };
 
 function byteLevel(useRegex: boolean): object {
   return { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: useRegex };
 }
 
-function splitBy(regex: string): object {
-  return { type: "Split", pattern: { Regex: regex }, behavior: "Isolated", invert: false };
+function cutBy(regex: string): object[] {
+  const split = { type: "Split", pattern: { Regex: regex }, behavior: "Isolated", invert: false };
+  return [split, byteLevel(false)];
 }
 
 /** Values of `tokenizer.ggml.token_type`. */
@@ -85,7 +101,7 @@ export function readGgufTokenizer(reader: MetadataReader): TokenizerFiles {
     truncation: null,
     padding: null,
     added_tokens: added,
-    normalizer: null,
+    normalizer: kind.normalizer ?? null,
     pre_tokenizer: { type: "Sequence", pretokenizers: kind.splits },
     post_processor:
       bos === undefined || mark === undefined ? byteLevel(true) : markBeginning(bos, mark),

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { Tokenizer } from "@huggingface/tokenizers";
+import { z } from "zod";
 import type { GgufValue } from "../../../src/engine/checkpoints/read-gguf.ts";
 import { MetadataReader } from "../../../src/engine/language/gguf-metadata.ts";
 import { readGgufTokenizer } from "../../../src/engine/language/gguf-tokenizer.ts";
@@ -38,4 +40,33 @@ test("other texts are merged, and begin with a token only where the file says so
   assert.deepEqual(read("gpt-2").encode("abc"), [6, 5]);
   assert.deepEqual(read("gpt-2", { add_bos_token: true }).encode("abc"), [0, 6, 5]);
   assert.deepEqual(read("llama-bpe", { add_bos_token: false }).encode("abc"), [7]);
+  assert.deepEqual(read("smaug-bpe").encode("abc"), [6, 5]);
 });
+
+const recorded = z
+  .object({
+    words: z.string().transform((words) => words.split(" ")),
+    merges: z.string().transform((merges) => merges.split("\n")),
+    texts: z.array(z.string()),
+    tokens: z.record(z.string(), z.array(z.array(z.int()))),
+  })
+  .parse(JSON.parse(await readFile(new URL("tokenizers.json", import.meta.url), "utf8")));
+
+/** Each with the value whose tokenizer.json was recorded. */
+const sameTexts: readonly (readonly [pre: string, like: string])[] = [
+  ["llama-bpe", "llama-bpe"],
+  ["llama3", "llama-bpe"],
+  ["llama-v3", "llama-bpe"],
+  ["smaug-bpe", "llama-bpe"],
+  ["qwen2", "qwen2"],
+  ["deepseek-r1-qwen", "qwen2"],
+  ["tekken", "tekken"],
+];
+
+for (const [pre, like] of sameTexts) {
+  test(`texts become the tokens of Python's tokenizers with ${pre}`, () => {
+    const { words: tokens, merges, texts } = recorded;
+    const { encode } = read(pre, { tokens, merges, token_type: [], add_bos_token: false });
+    assert.deepEqual(texts.map(encode), recorded.tokens[like]);
+  });
+}
