@@ -70,6 +70,9 @@ function cutBy(regex: string): object[] {
 /** Values of `tokenizer.ggml.token_type`. */
 const tokenTypes = { control: 3, userDefined: 4 } as const;
 
+/** Of control tokens that end a text also where a file does not say so, as llama.cpp has it. */
+const endWords = ["<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>"];
+
 interface TokenizerFiles {
   readonly tokens: SpecialTokens;
   /** Contents by names. */
@@ -119,10 +122,12 @@ export function readGgufTokenizer(reader: MetadataReader): TokenizerFiles {
       merges: reader.texts("tokenizer.ggml.merges"),
     },
   };
+  const named = ["eos", "eot", "eom"].map(find).filter((id) => id !== undefined);
+  const ends = endWords.map((word) => words.indexOf(word));
   const tokens = {
     bos,
     // A message ends with a token of its own where a whole text ends with another one.
-    eos: [...new Set(["eos", "eot", "eom"].map(find).filter((id) => id !== undefined))],
+    eos: [...new Set([...named, ...ends.filter((id) => types[id] === tokenTypes.control)])],
     pad: find("padding"),
   };
   return { tokens, files: describeFiles(tokenizer, tokens, words, reader) };

@@ -43,6 +43,12 @@ test("other texts are merged, and begin with a token only where the file says so
   assert.deepEqual(read("smaug-bpe").encode("abc"), [6, 5]);
 });
 
+test("a text ends with tokens that are known to, beside those that the file names", () => {
+  const tokens = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "a"];
+  const entries = { tokens, token_type: [3, 3, 3, 1, 1], merges: [], eos_token_id: 2 };
+  assert.deepEqual(read("qwen2", { ...entries, eot_token_id: 2 }).tokens.eos, [2, 0]);
+});
+
 const recorded = z
   .object({
     words: z.string().transform((words) => words.split(" ")),
