@@ -12,7 +12,8 @@ await preparePython();
 /** How models are compared: a model of 3 GB, and graphs of 1,000 nodes whose names all differ. */
 const { signal } = new AbortController();
 const path = await prepareSyntheticModel("3gb");
-const result = { originalPath: path, resultPath: path, weights: [], maxModelBytes: 1e12, signal };
+const files = { originalPath: path, resultPath: path, provider: "cpu" } as const;
+const result = { ...files, weights: [], maxModelBytes: 1e12, signal };
 
 const headers = await time(() => compareResult(result));
 const description = await time(() => describeModel(path, result.maxModelBytes, signal));

@@ -59,7 +59,7 @@ export async function finishJob(
   const { changes, graph: resultGraph } = differing ?? {};
   const model = { bytes: report.originalBytes, sha256 };
   const { maxModelBytes } = assignment.limits;
-  const graph = await describeOriginal(modelPath, report.weights, maxModelBytes);
+  const graph = await describeOriginal(modelPath, executionProvider, report.weights, maxModelBytes);
   const made = { report, model, files, changes, graph, resultGraph };
   if (!dryRun) {
     try {
@@ -93,9 +93,11 @@ async function compareWithOriginal(
 ): Promise<ComparedResult | undefined> {
   if (file === undefined) throw new TypeError("A result has no files");
   const resultPath = path.join(outputDirectory, file.name);
+  const { executionProvider: provider } = assignment.target;
   const { maxModelBytes } = assignment.limits;
+  const compared = { originalPath, provider, resultPath, weights, maxModelBytes, signal };
   try {
-    return await compareResult({ originalPath, resultPath, weights, maxModelBytes, signal });
+    return await compareResult(compared);
   } catch (error) {
     signal.throwIfAborted();
     reporter.log(`The result was not compared with its original: ${errorMessage(error)}`);
@@ -110,7 +112,9 @@ async function addTypes(
   graph: ModelGraphPart,
 ): Promise<ModelGraphPart> {
   if (assignment.dryRun || assignment.recipe.evaluation.level !== "outputs") return graph;
-  return inferGraphTypes(graph, modelPath, { scratchDirectory, threads: 1, signal });
+  const { executionProvider } = assignment.target;
+  const options = { scratchDirectory, threads: 1, signal };
+  return inferGraphTypes(graph, modelPath, executionProvider, options);
 }
 
 interface Examination {

@@ -234,7 +234,13 @@ export const telemetry = z
       ),
     weights: z
       .object({
-        total: z.int().min(0).describe("Weights of the model."),
+        total: z
+          .int()
+          .min(0)
+          .describe(
+            "Weights that the report lists: those of the model, without those that became part of " +
+              "others, such as a batch normalization's of a convolution's.",
+          ),
         quantized: z
           .int()
           .min(0)

@@ -3,6 +3,7 @@ import type { Recording } from "./record-original.ts";
 import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings } from "./sample-visitor.ts";
 import { ServiceError } from "../../contract/errors.ts";
+import { sampleNames } from "../../contract/jobs/figure-names.ts";
 import type { Accuracy, Telemetry } from "../../contract/jobs/telemetry.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
 import type { SessionMemory } from "../runtime/model-session.ts";
@@ -80,8 +81,7 @@ function judgeAccuracy(
   if (accuracy.data === "caller") {
     return { warnings: [...warnings], error: new ServiceError(code, low) };
   }
-  const data = accuracy.data === "builtin" ? "on the built-in text" : "on generated data";
-  const warning = { code, message: `${low} (${data})` } as const;
+  const warning = { code, message: `${low} (on ${sampleNames[accuracy.data]})` } as const;
   return { warnings: [...warnings, warning] };
 }
 

@@ -11,6 +11,7 @@ import {
   minDecisionRounds,
   minRounds,
 } from "./interim-analysis.ts";
+import { labelRuntimeErrors } from "../runtime/label-runtime-errors.ts";
 import { measureRound, type Order, type RoundTimes } from "./latency-round.ts";
 import type { RatioInterval } from "./ratio-estimate.ts";
 import { RuntimeProcess } from "../runtime/runtime-process.ts";
@@ -103,8 +104,12 @@ const timedMsLimits = { least: 150, most: 600 };
 /** Measures rounds until there are as many as allowed or the next would end after the budget. */
 async function* measureRounds(options: RoundsOptions): AsyncGenerator<Round, void, undefined> {
   const { originalPath, resultPath, samples, executionProvider, threads, signal } = options;
-  const started = performance.now();
   await using process = new RuntimeProcess(signal);
+  // The start of CUDA takes about a second, once.
+  if (executionProvider === "cuda") {
+    await labelRuntimeErrors("original", process.request({ do: "start-gpu" }, "started"), signal);
+  }
+  const started = performance.now();
   const paths = { original: originalPath, result: resultPath };
   const feeds = await sendSamples(process, samples);
   const timedMs = chooseTimedMs(options);

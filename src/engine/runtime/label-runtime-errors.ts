@@ -1,4 +1,5 @@
 import { ServiceError, type ErrorCode } from "../../contract/errors.ts";
+import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import type { ModelPair } from "./model-session.ts";
 import { RuntimeCrashError } from "./runtime-process.ts";
@@ -21,14 +22,18 @@ export async function labelRuntimeErrors<T>(
     signal.throwIfAborted();
     const isCrash = error instanceof RuntimeCrashError;
     if (error instanceof ServiceError && !isCrash) throw error;
-    const reason = explainCudaFailure(errorMessage(error)) ?? errorMessage(error);
+    const reason = explainFailure(errorMessage(error)) ?? errorMessage(error);
     const message = `The ${which} could not be run${place}: ${reason}`;
     throw new ServiceError(isCrash ? "evaluation_failed" : code, message, { cause: error });
   }
 }
 
-/** What CUDA said, without the C++ functions and files of the runtime that stand around it. */
-function explainCudaFailure(message: string): string | undefined {
+/** What went wrong, without the C++ functions and files of the runtime that stand around it. */
+function explainFailure(message: string): string | undefined {
+  const [, bytes] =
+    /Failed to allocate memory for requested buffer of size (\d+)/.exec(message) ?? [];
+  if (bytes !== undefined)
+    return `there is no memory for a buffer of ${formatBytes(Number(bytes))}`;
   if (/ExecutionProvider_Cuda: Failed to load/i.test(message))
     return "ONNX Runtime cannot load its CUDA provider on this machine";
   return /\b(?:CUDA|CUDNN|CUBLAS) failure \d+: [^;]*[^;\s]/.exec(message)?.[0];

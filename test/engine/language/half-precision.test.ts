@@ -1,34 +1,20 @@
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
 import { InferenceSession } from "onnxruntime-node";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
+import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
+import { assembleShares } from "../../../src/engine/compress-model.ts";
+import { compareResult } from "../../../src/engine/diff/compare-result.ts";
 import { languageFiles } from "../../../src/engine/language/language-files.ts";
 import { writeRunnableOriginal } from "../../../src/engine/language/runnable-original.ts";
+import { optimizeShare } from "../../../src/engine/partial-plan.ts";
 import { english, makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
-import { promptFeeds } from "../../support/prompt-feeds.ts";
+import { predict, sqnrDb } from "./predict.ts";
 import { compress, contribTarget, makeFolder } from "../quantize/compress.ts";
 
 const gpuTarget = { ...contribTarget, executionProvider: "cuda" } as const;
-
-async function predict(file: string): Promise<Float32Array> {
-  const session = await InferenceSession.create(file, { logSeverityLevel: 3 });
-  const feeds = promptFeeds(session, [1, 17, 5, 40, 9, 33, 2, 60]);
-  const { logits } = await session.run(feeds, ["logits"]);
-  await session.release();
-  assert(logits?.data instanceof Float32Array);
-  return logits.data;
-}
-
-function sqnrDb(original: Float32Array, result: Float32Array): number {
-  let [signal, noise] = [0, 0];
-  for (const [at, value] of original.entries()) {
-    signal += value ** 2;
-    noise += (value - Number(result[at])) ** 2;
-  }
-  return 10 * Math.log10(signal / noise);
-}
 
 const recipes: readonly (readonly [string, PartialRecipe, leastDb: number])[] = [
   ["8 bits", { scheme: "int8-weight", granularity: "block", blockSize: 32 }, 25],
@@ -78,6 +64,51 @@ test("weights in 4 bits for a GPU are what they are for a CPU, offsets too", asy
     const likeness = sqnrDb(await predict(expected ?? ""), await predict(result ?? ""));
     assert(likeness > 25, `${JSON.stringify(kind)}: ${likeness} dB`);
   }
+});
+
+test("shares of pods for a GPU are put together to what one process makes", async (t) => {
+  const checkpoint = path.join(await makeCheckpointFolder(t, "llama"), "config.json");
+  const { signal } = new AbortController();
+  for (const scheme of ["int8-weight", "fp16"] as const) {
+    await using folder = await makeFolder();
+    const recipe = { scheme, minElements: 0 };
+    const report = await compress(checkpoint, folder.path, recipe, gpuTarget);
+    const work = {
+      kind: "compress",
+      recipe: resolveRecipe(recipe),
+      target: gpuTarget,
+      signal,
+      onProgress: () => {},
+      log: () => {},
+    } as const;
+    const shares = [0, 1, 2].map((index) => path.join(folder.path, `share-${index}`));
+    for (const [index, outputPath] of shares.entries()) {
+      await optimizeShare(checkpoint, { ...work, share: { index, count: 3 }, outputPath });
+    }
+    const outputDirectory = path.join(folder.path, "assembled");
+    await mkdir(outputDirectory);
+    await assembleShares(checkpoint, { ...work, outputDirectory }, shares);
+    for (const { name } of report.files) {
+      const [one, other] = [folder.path, outputDirectory].map((each) => path.join(each, name));
+      assert.deepEqual(await readFile(other ?? ""), await readFile(one ?? ""), `${scheme} ${name}`);
+    }
+  }
+});
+
+test("a result for a GPU takes and gives what its original does", async (t) => {
+  await using folder = await makeFolder();
+  const checkpoint = path.join(await makeCheckpointFolder(t, "llama"), "config.json");
+  const recipe = { scheme: "int8-weight", minElements: 0 } as const;
+  const { weights } = await compress(checkpoint, folder.path, recipe, gpuTarget);
+  const { changes } = await compareResult({
+    originalPath: checkpoint,
+    provider: "cuda",
+    resultPath: path.join(folder.path, "model.onnx"),
+    weights,
+    maxModelBytes: 1e9,
+    signal: new AbortController().signal,
+  });
+  assert.deepEqual(changes.values, []);
 });
 
 test("GenAI runs the folder of a GPU's target on the GPU", async (t) => {

@@ -3,7 +3,6 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
-import { InferenceSession } from "onnxruntime-node";
 import { z } from "zod";
 import type { PartialRecipe, RequestedRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { effectiveRecipe, findTarget } from "../../../src/contract/jobs/resolve-recipe.ts";
@@ -13,8 +12,8 @@ import { planCompression } from "../../../src/engine/plan-compression.ts";
 import { writeModel } from "../../../src/engine/onnx/write-model.ts";
 import { makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
-import { promptFeeds } from "../../support/prompt-feeds.ts";
 import { compress, weightNamed } from "../quantize/compress.ts";
+import { predict, sqnrDb } from "./predict.ts";
 
 interface StoredTensor {
   readonly dtype: string;
@@ -62,23 +61,6 @@ async function makeCheckpoint(t: TestContext): Promise<string> {
   length.writeBigUInt64LE(BigInt(text.length));
   await writeFile(file, Buffer.concat([length, text, ...floats]));
   return path.join(folder, "config.json");
-}
-
-async function predict(file: string): Promise<Float32Array> {
-  const session = await InferenceSession.create(file);
-  const { logits } = await session.run(promptFeeds(session, [1, 17, 5, 40, 9, 33, 2, 60]));
-  await session.release();
-  assert(logits?.data instanceof Float32Array);
-  return logits.data;
-}
-
-function sqnrDb(original: Float32Array, result: Float32Array): number {
-  let [signal, noise] = [0, 0];
-  for (const [at, value] of original.entries()) {
-    signal += value ** 2;
-    noise += (value - Number(result[at])) ** 2;
-  }
-  return 10 * Math.log10(signal / noise);
 }
 
 const skip = await realModelMissing("smollm2");
