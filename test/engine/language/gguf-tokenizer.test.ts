@@ -49,12 +49,21 @@ test("a text ends with tokens that are known to, beside those that the file name
   assert.deepEqual(read("qwen2", { ...entries, eot_token_id: 2 }).tokens.eos, [2, 0]);
 });
 
+const spaced = z.string().transform((words) => words.split(" "));
+const tokens = z.array(z.array(z.int()));
 const recorded = z
   .object({
-    words: z.string().transform((words) => words.split(" ")),
+    words: spaced,
     merges: z.string().transform((merges) => merges.split("\n")),
     texts: z.array(z.string()),
-    tokens: z.record(z.string(), z.array(z.array(z.int()))),
+    tokens: z.record(z.string(), tokens),
+    sentencepiece: z.object({
+      words: spaced,
+      types: z.array(z.int()),
+      scores: z.array(z.number()),
+      texts: z.array(z.string()),
+      tokens,
+    }),
   })
   .parse(JSON.parse(await readFile(new URL("tokenizers.json", import.meta.url), "utf8")));
 
@@ -76,3 +85,19 @@ for (const [pre, like] of sameTexts) {
     assert.deepEqual(texts.map(encode), recorded.tokens[like]);
   });
 }
+
+test("texts become the tokens of SentencePiece, runs of spaces too", () => {
+  const { words: tokens, types, scores, texts, tokens: expected } = recorded.sentencepiece;
+  const entries = { model: "llama", tokens, scores, token_type: types, bos_token_id: 1 };
+  const { encode } = read("default", { ...entries, add_bos_token: false });
+  assert.deepEqual(texts.map(encode), expected);
+  assert.deepEqual(read("default", entries).encode("x"), [1, ...encode("x")]);
+  const { encode: encodeAsItIs } = read("default", { ...entries, add_space_prefix: false });
+  assert.deepEqual(encodeAsItIs(" x"), [1, ...encode("x")]);
+});
+
+test("a word of SentencePiece that is longer than all words of models is refused", () => {
+  const entries = { model: "llama", tokens: ["a", "a".repeat(513)], scores: [-1, -2] };
+  const message = /^model\.gguf: metadata "tokenizer\.ggml\.tokens" is no list of texts of 512/;
+  assert.throws(() => read("default", entries), { code: "model_invalid", message });
+});

