@@ -10,6 +10,8 @@ interface TokenizerKind {
   readonly ignoresMerges: boolean;
   /** Whether texts begin with the token for that, where `add_bos_token` does not say so. */
   readonly addsBos: boolean;
+  /** Words of tokens that end a text, as generation_config.json of these models names them. */
+  readonly endWords?: readonly string[];
 }
 
 const llama3: TokenizerKind = {
@@ -18,6 +20,7 @@ const llama3: TokenizerKind = {
   ),
   ignoresMerges: true,
   addsBos: true,
+  endWords: ["<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"],
 };
 
 const qwen2: TokenizerKind = {
@@ -27,6 +30,7 @@ const qwen2: TokenizerKind = {
   ),
   ignoresMerges: false,
   addsBos: false,
+  endWords: ["<|endoftext|>", "<|im_end|>"],
 };
 
 /** That of Mistral Nemo and later models. */
@@ -78,6 +82,7 @@ export function readByteLevelParts(reader: MetadataReader): TokenizerParts {
       merges: reader.texts("tokenizer.ggml.merges"),
     },
     addsBos: kind.addsBos,
+    endWords: kind.endWords ?? [],
     tokenizerClass: "GPT2Tokenizer",
   };
 }

@@ -41,6 +41,7 @@ export function readSentencePieceParts(reader: MetadataReader): TokenizerParts {
       merges: listMerges(words, types, reader.numbers("tokenizer.ggml.scores")),
     },
     addsBos: true,
+    endWords: [],
     tokenizerClass: "LlamaTokenizer",
   };
 }

@@ -4,9 +4,6 @@ import type { MetadataReader } from "./gguf-metadata.ts";
 import { readSentencePieceParts } from "./gguf-sentencepiece.ts";
 import { tokenTypes } from "./tokenizer-parts.ts";
 
-/** Of control tokens that end a text also where a file does not say so, as llama.cpp has it. */
-const endWords = ["<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>"];
-
 interface TokenizerFiles {
   readonly tokens: SpecialTokens;
   /** Contents by names. */
@@ -58,7 +55,7 @@ export function readGgufTokenizer(reader: MetadataReader): TokenizerFiles {
     },
   };
   const named = ["eos", "eot", "eom"].map(find).filter((id) => id !== undefined);
-  const ends = endWords.map((word) => words.indexOf(word));
+  const ends = parts.endWords.map((word) => words.indexOf(word));
   const tokens = {
     bos,
     // A message ends with a token of its own where a whole text ends with another one.

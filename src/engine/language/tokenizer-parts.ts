@@ -15,6 +15,8 @@ export interface TokenizerParts {
   };
   /** Whether texts begin with the token for that, where `add_bos_token` does not say so. */
   readonly addsBos: boolean;
+  /** Words of control tokens that end a text also where the file does not name them. */
+  readonly endWords: readonly string[];
   /** By which ONNX Runtime GenAI knows the kind. */
   readonly tokenizerClass: string;
 }
