@@ -13,7 +13,7 @@ import { listenLocally } from "../test/support/listen-locally.ts";
 import { prepareRunner } from "../test/action/support/runner.ts";
 import { startRunningService } from "../test/support/running-service.ts";
 import { median } from "./median.ts";
-import { readPeakOfProcess } from "../src/engine/evaluate/read-peak-memory-bytes.ts";
+import { readPeakOfProcess } from "../src/engine/runtime/read-peak-memory-bytes.ts";
 import { type BenchRow, limitRow, reportBench } from "./result.ts";
 
 const exec = promisify(execFile);

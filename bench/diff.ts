@@ -4,7 +4,7 @@ import { describeModel } from "../src/engine/diff/describe-model.ts";
 import type { ModelDescription } from "../src/contract/models/model-description.ts";
 import { preparePython } from "../test/support/prepare-python.ts";
 import { prepareSyntheticModel } from "./engine/prepare-synthetic-model.ts";
-import { readPeakOfProcess } from "../src/engine/evaluate/read-peak-memory-bytes.ts";
+import { readPeakOfProcess } from "../src/engine/runtime/read-peak-memory-bytes.ts";
 import { limitRow, reportBench } from "./result.ts";
 
 await preparePython();
@@ -12,7 +12,8 @@ await preparePython();
 /** How models are compared: a model of 3 GB, and graphs of 1,000 nodes whose names all differ. */
 const { signal } = new AbortController();
 const path = await prepareSyntheticModel("3gb");
-const result = { originalPath: path, resultPath: path, weights: [], maxModelBytes: 1e12, signal };
+const files = { originalPath: path, resultPath: path, provider: "cpu" } as const;
+const result = { ...files, weights: [], maxModelBytes: 1e12, signal };
 
 const headers = await time(() => compareResult(result));
 const description = await time(() => describeModel(path, result.maxModelBytes, signal));

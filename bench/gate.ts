@@ -3,17 +3,17 @@ import { once } from "node:events";
 import { evaluateGates } from "../src/contract/jobs/evaluate-gates.ts";
 import { defaultRecipe } from "../src/contract/jobs/resolve-recipe.ts";
 import { comparableOutputs } from "../src/engine/evaluate/output-comparison.ts";
-import { createRandom, runOnGeneratedSample } from "../src/engine/evaluate/generate-sample.ts";
+import { createRandom, runOnGeneratedSample } from "../src/engine/samples/generate-sample.ts";
 import {
   areNarrow,
   estimateShapes,
   isInterimAnalysis,
   isUndecided,
   maxRounds,
-} from "../src/engine/evaluate/interim-analysis.ts";
-import { measureRound, type Order } from "../src/engine/evaluate/latency-round.ts";
-import { ModelSession } from "../src/engine/evaluate/model-session.ts";
-import { RuntimeProcess } from "../src/engine/evaluate/runtime-process.ts";
+} from "../src/engine/latency/interim-analysis.ts";
+import { measureRound, type Order } from "../src/engine/latency/latency-round.ts";
+import { ModelSession } from "../src/engine/runtime/model-session.ts";
+import { RuntimeProcess } from "../src/engine/runtime/runtime-process.ts";
 import { realModel } from "../test/support/real-models.ts";
 import { limitRow, reportBench } from "./result.ts";
 

@@ -9,14 +9,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../src/contract/limits.ts";
 import { hasHiddenCharacters } from "../src/contract/text/hidden-characters.ts";
 import { yieldToService } from "../src/executors/local/run-worker-process.ts";
-import { percentile } from "../src/engine/evaluate/percentile.ts";
+import { percentile } from "../src/engine/latency/percentile.ts";
 import { followJob } from "../test/support/follow-job.ts";
 import { listenLocally } from "../test/support/listen-locally.ts";
 import { type RunningService, startRunningService } from "../test/support/running-service.ts";
 import { floatInitializer, tensorInfo, writeTinyModel } from "../test/support/tiny-model.ts";
 import { until } from "../test/support/until.ts";
 import { seedJobs } from "./api/seed-jobs.ts";
-import { readPeakOfProcess } from "../src/engine/evaluate/read-peak-memory-bytes.ts";
+import { readPeakOfProcess } from "../src/engine/runtime/read-peak-memory-bytes.ts";
 import { type BenchRow, limitRow, reportBench } from "./result.ts";
 
 /**

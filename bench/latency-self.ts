@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { comparableOutputs } from "../src/engine/evaluate/output-comparison.ts";
-import { compareLatency } from "../src/engine/evaluate/compare-latency.ts";
-import { ModelSession } from "../src/engine/evaluate/model-session.ts";
-import { runOnGeneratedSample } from "../src/engine/evaluate/generate-sample.ts";
-import type { Sample } from "../src/engine/evaluate/tensor-data.ts";
+import { compareLatency } from "../src/engine/latency/compare-latency.ts";
+import { ModelSession } from "../src/engine/runtime/model-session.ts";
+import { runOnGeneratedSample } from "../src/engine/samples/generate-sample.ts";
+import type { Sample } from "../src/engine/runtime/tensor-data.ts";
 import { realModel, type RealModelName } from "../test/support/real-models.ts";
 import { type BenchRow, reportBench } from "./result.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
 import { emptyErrorSums, errorMetrics } from "../src/engine/evaluate/error-metrics.ts";
-import { createNormal, createRandom } from "../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../src/engine/samples/generate-sample.ts";
 import {
   type BlockFormat,
   createMatMulNBitsBlocks,

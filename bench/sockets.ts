@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { percentile } from "../src/engine/evaluate/percentile.ts";
+import { percentile } from "../src/engine/latency/percentile.ts";
 import { startRunningService } from "../test/support/running-service.ts";
 import { type BenchRow, limitRow, reportBench } from "./result.ts";
 

@@ -55030,8 +55030,8 @@ function escapeLogLine(text) {
 
 // EXTERNAL MODULE: ./action/retry-while-unreachable.js
 var retry_while_unreachable = __nccwpck_require__(770);
-// EXTERNAL MODULE: ./action/submit-batches.js
-var submit_batches = __nccwpck_require__(4866);
+// EXTERNAL MODULE: ./action/submit-batches.js + 1 modules
+var submit_batches = __nccwpck_require__(1541);
 // EXTERNAL MODULE: ./contract/jobs/status.js
 var jobs_status = __nccwpck_require__(8548);
 // EXTERNAL MODULE: ./contract/text/format-bytes.js
@@ -55244,10 +55244,7 @@ function resolveSource(entry) {
     const { problems } = (0,parse_input/* parseInput */.C)(model/* modelReference */.Dy, { source, name });
     if (problems)
         throw createEntryError(entry, problems.map(format_problem/* formatProblem */.Vw).join("; "));
-    const url = URL.parse(source);
-    if (url === null)
-        throw createEntryError(entry, "source is not a URL");
-    return { name: name ?? defaultModelName(url.pathname), source, sha256, place };
+    return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
 }
 async function resolveFiles(entry, search) {
     const { name, sha256, place } = entry;
@@ -55334,8 +55331,9 @@ async function planBatch(inputs, { workspace, defaultSuite, batchFile }) {
     const file = await batchFile;
     const entries = inputs.models?.map(parseModelEntry) ?? file.models;
     const models = await findModels(entries, workspace);
-    const request = parseRequest({
-        ...file.fields,
+    const ofFile = file.fields;
+    const request = {
+        ...ofFile,
         kind: inputs.kind ?? file.fields.kind,
         recipe: inputs.recipe ?? file.fields.recipe,
         gates: inputs.gates ?? file.fields.gates,
@@ -55343,20 +55341,29 @@ async function planBatch(inputs, { workspace, defaultSuite, batchFile }) {
         dryRun: inputs["dry-run"] || file.fields.dryRun,
         targets: inputs.targets ?? file.fields.targets,
         models: models.map(({ name }) => ({ name, source: validSource })),
-    });
-    const { models: _, targets, ...fields } = request;
+    };
+    const placeOf = (fieldPath) => {
+        const [field = ""] = fieldPath.map(String);
+        const isOfFile = ofFile[field] !== undefined && ofFile[field] === request[field];
+        return isOfFile ? file.placeOf(fieldPath) : undefined;
+    };
+    const { models: _, targets, ...fields } = parseRequest(request, placeOf);
     const gatePlaces = inputs.gates === undefined ? file.gatePlaces : [];
-    return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
+    const places = { models: modelPlaces(models), gates: gatePlaces };
+    return { models, targets, fields, places, placeOf };
 }
 async function isDryRun(inputs, batchFile) {
     const isInFile = await batchFile.then(({ fields }) => fields.dryRun === true, () => false);
     return inputs["dry-run"] || isInFile;
 }
-function parseRequest(request) {
+function parseRequest(request, placeOf) {
     const { data, problems } = (0,parse_input/* parseInput */.C)(batch/* batchRequest */.Uv, request);
     if (problems === undefined)
         return data;
-    throw new explain_error/* InputError */.d(problems.map((problem) => ({ message: `The batch's ${(0,format_problem/* formatProblem */.Vw)(problem)}` })));
+    throw new explain_error/* InputError */.d(problems.map((problem) => ({
+        message: `The batch's ${(0,format_problem/* formatProblem */.Vw)(problem)}`,
+        place: placeOf(problem.path),
+    })));
 }
 function modelPlaces(models) {
     return models.flatMap((model) => {
@@ -55375,8 +55382,9 @@ const batchFile = schemas/* strictObject */.rej({ ...batch/* batchFields */.QY.s
     .partial();
 async function readBatchFile(inputs, workspace) {
     const file = inputs["batch-file"];
-    if (file === undefined)
-        return { fields: {}, models: [], gatePlaces: [] };
+    if (file === undefined) {
+        return { fields: {}, models: [], gatePlaces: [], placeOf: () => undefined };
+    }
     const parsed = (0,parse_yaml/* parseYaml */.h)(await readText(file, workspace), batchFile);
     const fromRoot = external_node_path_.relative(workspace, external_node_path_.resolve(workspace, file));
     const placeAt = (line) => {
@@ -55388,13 +55396,14 @@ async function readBatchFile(inputs, workspace) {
         });
         throw new explain_error/* InputError */.d(problems);
     }
-    const { lineAtPath } = parsed;
+    const placeOf = (fieldPath) => placeAt(parsed.lineAtPath(fieldPath));
     const { models = [], ...fields } = parsed.value;
     const gates = gate_table/* gateName */.h.options.filter((gate) => fields.gates?.[gate] !== undefined);
     return {
         fields,
-        models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
-        gatePlaces: gates.map((gate) => ({ gate, ...placeAt(lineAtPath(["gates", gate])) })),
+        models: models.map((entry, i) => ({ ...entry, place: placeOf(["models", i]) })),
+        gatePlaces: gates.map((gate) => ({ gate, ...placeOf(["gates", gate]) })),
+        placeOf,
     };
 }
 async function readText(file, workspace) {
@@ -55726,15 +55735,27 @@ var connect_github = __nccwpck_require__(3324);
 
 
 async function downloadArtifacts(client, rows, { folder, signal }) {
-    for (const { id, model, target, job } of rows) {
+    const folders = nameFolders(rows);
+    for (const [i, { id, job }] of rows.entries()) {
         if (job?.status !== "Completed" || job.artifacts.length === 0)
             continue;
-        const jobFolder = external_node_path_.join(folder, `${model}-${target}`);
+        const jobFolder = external_node_path_.join(folder, folders[i] ?? id);
         await (0,promises_.mkdir)(jobFolder, { recursive: true });
         for (const { name } of job.artifacts) {
             await client.downloadArtifact(id, name, { file: external_node_path_.join(jobFolder, name), signal });
         }
     }
+}
+function nameFolders(rows) {
+    const taken = new Set();
+    return rows.map(({ model, target }) => {
+        const base = `${model}-${target}`;
+        let name = base;
+        for (let number = 2; taken.has(name.toLowerCase()); number++)
+            name = `${base}-${number}`;
+        taken.add(name.toLowerCase());
+        return name;
+    });
 }
 
 // EXTERNAL MODULE: ./action/read-inputs.js + 1 modules
@@ -55941,7 +55962,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
 /* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(5361);
-/* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(4866);
+/* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(1541);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
 /* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(4422);
@@ -57891,20 +57912,54 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 
 /***/ }),
 
-/***/ 4866:
+/***/ 1541:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   N6: () => (/* binding */ listJobs),
-/* harmony export */   d6: () => (/* binding */ getBatches),
-/* harmony export */   no: () => (/* binding */ submitBatches)
-/* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
-/* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6793);
-/* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(8931);
-/* harmony import */ var _contract_jobs_batch_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(810);
-/* harmony import */ var _contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9517);
-/* harmony import */ var _contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3662);
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  d6: () => (/* binding */ getBatches),
+  N6: () => (/* binding */ listJobs),
+  no: () => (/* binding */ submitBatches)
+});
+
+// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
+var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ./action/explain-error.js
+var explain_error = __nccwpck_require__(4747);
+// EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
+var workflow_run = __nccwpck_require__(6793);
+// EXTERNAL MODULE: ./client/problem-error.js + 1 modules
+var problem_error = __nccwpck_require__(8931);
+// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
+var batch = __nccwpck_require__(810);
+// EXTERNAL MODULE: ./contract/jobs/gate.js
+var gate = __nccwpck_require__(9517);
+;// CONCATENATED MODULE: ./contract/jobs/recipe-data.js
+function listDataFields({ calibration, evaluation, }) {
+    return Object.entries({ calibration, evaluation }).flatMap(([name, section]) => section?.data === undefined ? [] : [{ field: `${name}/data`, source: section.data }]);
+}
+function listDataSources(recipe) {
+    return listDataFields(recipe).map(({ source }) => source);
+}
+function replaceDataSources(recipe, replace) {
+    const { calibration, evaluation } = recipe;
+    const withData = (section) => section.data === undefined ? section : { ...section, data: replace(section.data) };
+    return {
+        ...recipe,
+        ...(calibration && { calibration: withData(calibration) }),
+        evaluation: withData(evaluation),
+    };
+}
+
+// EXTERNAL MODULE: ./contract/models/model-source.js
+var model_source = __nccwpck_require__(8897);
+// EXTERNAL MODULE: ./contract/text/redact-source.js
+var redact_source = __nccwpck_require__(3662);
+;// CONCATENATED MODULE: ./action/submit-batches.js
+
+
+
 
 
 
@@ -57913,12 +57968,12 @@ function resolveCredentials(inputs, { untrusted }, environment) {
 
 async function submitBatches(client, request) {
     const { plan, models, identity } = request;
-    const contentLabel = { "github-request": (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_1__/* .digest */ .br)([plan.fields, request.revision?.base]) };
+    const contentLabel = { "github-request": (0,workflow_run/* digest */.br)([plan.fields, request.revision?.base]) };
     const former = await listReusableJobs(client, request, contentLabel);
     const pairs = models.flatMap((model) => plan.targets.map((target) => ({ model, target, former: findFormerJob(former, model, target) })));
-    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("submitted", "true");
+    core/* saveState */.LZ("submitted", "true");
     const batches = [];
-    for (const group of (0,_contract_jobs_batch_js__WEBPACK_IMPORTED_MODULE_3__/* .groupByTargets */ .t2)(pairs.filter((pair) => pair.former === undefined))) {
+    for (const group of (0,batch/* groupByTargets */.t2)(pairs.filter((pair) => pair.former === undefined))) {
         const body = {
             name: identity.checkName,
             ...plan.fields,
@@ -57928,8 +57983,11 @@ async function submitBatches(client, request) {
             report: request.report,
             labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
         };
-        batches.push(await submitPlannedBatch(client, body));
-        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("batches", batches.map(({ id }) => id).join(" "));
+        const batch = await submitPlannedBatch(client, body).catch((error) => {
+            throw explainRefusal(error, plan, body);
+        });
+        batches.push(batch);
+        core/* saveState */.LZ("batches", batches.map(({ id }) => id).join(" "));
     }
     return { batches, jobs: stepJobs(pairs, batches) };
 }
@@ -57952,18 +58010,33 @@ function stepJobs(pairs, batches) {
 }
 async function submitPlannedBatch(client, body) {
     const batch = await submitIdempotently(client, body).catch(async (error) => {
-        const isRefused = error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_2__/* .ProblemError */ .Mm && error.problem.code === "missing_scope";
+        const isRefused = error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "missing_scope";
         if (!isRefused || !body.revision?.recordBaseline)
             throw error;
-        _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .notice */ .lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
+        core/* notice */.lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
         const revision = { ...body.revision, recordBaseline: false };
         return submitIdempotently(client, { ...body, revision });
     });
-    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
+    core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
     return batch;
 }
+function explainRefusal(error, plan, { models }) {
+    const refused = error instanceof problem_error/* ProblemError */.Mm ? (error.problem.errors ?? []) : [];
+    if (refused.length === 0)
+        return error;
+    const problems = refused.map(({ pointer, message }) => {
+        const path = pointer.split("/").slice(1);
+        const model = path[0] === "models" ? models[Number(path[1])] : undefined;
+        const place = model
+            ? plan.places.models.find((each) => each.model === model.name)
+            : plan.placeOf(path);
+        const parts = ["The service refuses the batch", pointer, message];
+        return { message: parts.filter((part) => part !== "").join(": "), place };
+    });
+    return new explain_error/* InputError */.d(problems, { cause: error });
+}
 async function submitIdempotently(client, body) {
-    return client.call("submitBatch", { headers: { "idempotency-key": (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_1__/* .digest */ .br)(body) }, body });
+    return client.call("submitBatch", { headers: { "idempotency-key": (0,workflow_run/* digest */.br)(body) }, body });
 }
 async function listPassedJobs(client, labels) {
     const jobs = await listJobs(client, { labels, status: ["Completed"] });
@@ -57974,16 +58047,17 @@ function hasFiles({ artifacts }) {
 }
 function findFormerJob(jobs, model, target) {
     const { name, source, sha256 } = model;
-    if (!source.startsWith("upload:") && sha256 === undefined)
+    if ((0,model_source/* findUploadHash */.bk)(source) === undefined && sha256 === undefined)
         return undefined;
     return jobs.find((job) => job.target === target &&
+        listDataSources(job.recipe).every((data) => (0,model_source/* findUploadHash */.bk)(data) !== undefined) &&
         job.model.name === name &&
-        job.model.source === (0,_contract_text_redact_source_js__WEBPACK_IMPORTED_MODULE_5__/* .redactSource */ .b)(source) &&
+        job.model.source === (0,redact_source/* redactSource */.b)(source) &&
         job.model.sha256 === sha256 &&
         wasComparedWithBase(job));
 }
 function wasComparedWithBase({ gateLimits, baseline }) {
-    return !(0,_contract_jobs_gate_js__WEBPACK_IMPORTED_MODULE_4__/* .comparesWithBaseline */ .Am)(gateLimits) || baseline?.by === "baseSha";
+    return !(0,gate/* comparesWithBaseline */.Am)(gateLimits) || baseline?.by === "baseSha";
 }
 async function getBatches(client, ids, signal) {
     return Promise.all(ids.map(async (id) => client.call("getBatch", { params: { id } }, { signal })));
@@ -58730,7 +58804,7 @@ const actionOutputs = {
     "report-json": "Path of the report as JSON.",
     "report-markdown": "Path of the report as Markdown.",
     artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
-        "where `download` is `true`.",
+        "and `-2` behind it where another job has that name, where `download` is `true`.",
 };
 
 
@@ -59173,7 +59247,8 @@ function allowance(bound, limit) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   $: () => (/* binding */ figureNames)
+/* harmony export */   $: () => (/* binding */ figureNames),
+/* harmony export */   J: () => (/* binding */ sampleNames)
 /* harmony export */ });
 const figureNames = {
     size: "size",
@@ -59185,7 +59260,13 @@ const figureNames = {
     klDivergence: "KL divergence, nats",
     latency: "latency against the original",
     memory: "peak memory",
+    gpuMemory: "GPU memory",
     weights: "weights",
+};
+const sampleNames = {
+    caller: "samples that were provided",
+    generated: "generated samples",
+    builtin: "windows of the built-in text",
 };
 
 
@@ -60752,9 +60833,12 @@ const jobCosts = schemas/* object */.Ikc({
         .optional(),
 });
 const peakMemory = "Peak resident memory, bytes, that running";
-const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves. On a GPU " +
-    "that is memory of the machine, CUDA's included, and not of the GPU. Absent for a model that " +
-    "does not fit into the available memory and was run in stages."));
+const peakMemoryScope = (/* unused pure expression or super */ null && (" takes: the model, its inputs and outputs, without Node and the runtime themselves, but with " +
+    "CUDA's libraries where it is run on a GPU. Absent for a model that does not fit into the " +
+    "available memory and was run in stages."));
+const gpuMemory = "Memory of the GPU, bytes, that ONNX Runtime has taken after running";
+const gpuMemoryScope = (/* unused pure expression or super */ null && (" on the samples: weights, values between operators and work space, without CUDA's context. " +
+    "What other programs on the GPU take meanwhile counts too. Absent where it is not known."));
 const warningCode = (0,shown_line/* shownLine */.Q)(limits/* textLimits */.I6.reason);
 const stageSeconds = schemas/* object */.Ikc({
     fetch: seconds,
@@ -60786,7 +60870,8 @@ const telemetry = schemas/* object */.Ikc({
     usage: jobCosts
         .optional(),
     weights: schemas/* object */.Ikc({
-        total: schemas/* int */.Whr().min(0),
+        total: schemas/* int */.Whr()
+            .min(0),
         quantized: schemas/* int */.Whr()
             .min(0),
         quantizedBytes: schemas/* int */.Whr().min(0),
@@ -60819,6 +60904,8 @@ const telemetry = schemas/* object */.Ikc({
     memory: schemas/* object */.Ikc({
         originalPeakBytes: schemas/* int */.Whr().min(0),
         resultPeakBytes: schemas/* int */.Whr().min(0),
+        originalGpuBytes: schemas/* int */.Whr().min(0),
+        resultGpuBytes: schemas/* int */.Whr().min(0),
         workerPeakBytes: schemas/* int */.Whr()
             .min(0),
     })
@@ -60989,10 +61076,11 @@ function graphLimitError(limit) {
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   bk: () => (/* binding */ findUploadHash),
 /* harmony export */   h_: () => (/* binding */ uploadSource),
 /* harmony export */   zA: () => (/* binding */ modelSource)
 /* harmony export */ });
-/* unused harmony exports isRemoteSource, isFolderSource, isLocatedSource, findUploadHash, sourceBeside, isSourceBeside */
+/* unused harmony exports isRemoteSource, isFolderSource, isLocatedSource, sourceBeside, isSourceBeside */
 /* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1073);
 /* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
 
@@ -61010,7 +61098,14 @@ const forms = {
 const alternatives = Object.entries(forms).map(([start, rest]) => start + rest);
 const message = "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
     "hf://OWNER/REPOSITORY@REVISION, the same with /PATH, file:///… or upload:sha256:<64 hex digits>";
-const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: 2048 }).regex(new RegExp(`^(${alternatives.join("|")})`), { error: message });
+const addressMessage = "must be a URL with a valid host and port";
+const maxBytes = 2048;
+const bytesMessage = `must have at most ${maxBytes} bytes`;
+const encoder = new TextEncoder();
+const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: maxBytes })
+    .refine((source) => encoder.encode(source).length <= maxBytes, { error: bytesMessage })
+    .regex(new RegExp(`^(${alternatives.join("|")})`), { error: message, abort: true })
+    .refine((source) => URL.canParse(source), { error: addressMessage });
 const celForms = Object.entries(forms)
     .filter(([, rest]) => rest !== "")
     .map(([start, rest]) => {
@@ -61019,7 +61114,17 @@ const celForms = Object.entries(forms)
 });
 const starts = Object.keys(forms).map((start) => `'${start}'`);
 _rule_js__WEBPACK_IMPORTED_MODULE_0__/* .valueRules */ .Ni.add(modelSource, {
-    rules: [`[${starts.join(", ")}].exists(start, self.startsWith(start))`, ...celForms].map((cel) => ({ message, cel })),
+    rules: [
+        ...[`[${starts.join(", ")}].exists(start, self.startsWith(start))`, ...celForms].map((cel) => ({
+            message,
+            cel,
+        })),
+        { message: bytesMessage, cel: `bytes(self).size() <= ${maxBytes}` },
+        {
+            message: addressMessage,
+            cel: "!self.startsWith('http') || isURL(self.find('^https?://[^/?#]+'))",
+        },
+    ],
 });
 function isRemoteSource(source) {
     return /^(https?|s3|gs|hf):/.test(source);
@@ -61052,9 +61157,9 @@ function isSourceBeside(source, other) {
         return true;
     if (isLocatedSource(other))
         return source.startsWith(folderPart(other));
-    const [url, base] = [URL.parse(source), URL.parse(other)];
-    if (url === null || base === null || !isRemoteSource(other))
+    if (!isRemoteSource(other))
         return false;
+    const [url, base] = [new URL(source), new URL(other)];
     const isBelow = url.pathname.startsWith(folderPart(base.pathname));
     url.pathname = base.pathname;
     return isBelow && url.href === base.href;
@@ -61754,16 +61859,19 @@ function outputRows({ name, sqnrDb, cosine, top1Agreement }, top1) {
     return rows;
 }
 function memoryRows({ telemetry: { memory } }) {
-    const peaks = [memory?.originalPeakBytes, memory?.resultPeakBytes];
-    if (peaks.every((bytes) => bytes === undefined))
-        return [];
-    return [
-        [figure_names/* figureNames */.$.memory, ...peaks.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))],
+    const pairs = [
+        [figure_names/* figureNames */.$.memory, memory?.originalPeakBytes, memory?.resultPeakBytes],
+        [figure_names/* figureNames */.$.gpuMemory, memory?.originalGpuBytes, memory?.resultGpuBytes],
     ];
+    return pairs.flatMap(([name, ...figures]) => {
+        if (figures.every((bytes) => bytes === undefined))
+            return [];
+        return [[name, ...figures.map((bytes) => (bytes === undefined ? "" : (0,format_bytes/* formatBytes */.z)(bytes)))]];
+    });
 }
 function weightRows({ telemetry: { weights } }) {
     return weights
-        ? [[figure_names/* figureNames */.$.weights, String(weights.total), `${weights.quantized} changed`]]
+        ? [[figure_names/* figureNames */.$.weights, "", `${weights.quantized} of ${weights.total} changed`]]
         : [];
 }
 function padCells(cells) {
@@ -61784,15 +61892,10 @@ function deviceNote(device) {
     const software = (0,markdown/* inlineCode */.ti)(`${executionProvider}, ${runtime}`);
     return `Measured on ${(0,markdown/* inlineCode */.ti)(name)}, ${threads} threads, ${software}.`;
 }
-const samplesFrom = {
-    caller: "samples of the caller",
-    generated: "generated samples",
-    builtin: "windows of the built-in text",
-};
 function samplesNote({ level, samples, data }) {
     if (level === "weights")
         return "Accuracy of the worst weight.";
-    return `Accuracy on ${samples} ${samplesFrom[data]}.`;
+    return `Accuracy on ${samples} ${figure_names/* sampleNames */.J[data]}.`;
 }
 function stagesNote(stageSeconds) {
     const stages = Object.entries(stageSeconds).map(([stage, seconds = 0]) => {

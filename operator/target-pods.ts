@@ -2,7 +2,7 @@ import { workerJobManifest } from "./controllers/compression-job/decide/worker-j
 import type { WorkerSettings } from "./controllers/compression-job/observe/job-settings.ts";
 import type { ConfiguredTarget, TargetPod } from "../src/contract/custom-resources/target-pod.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
-import { isWebhookRefusal, KubernetesError } from "../src/kubernetes/kubernetes-error.ts";
+import { isPolicyRefusal, KubernetesError } from "../src/kubernetes/kubernetes-error.ts";
 import { resources } from "../src/kubernetes/resources.ts";
 import type { Log } from "../src/log/json-log.ts";
 import { StartError } from "../src/settings/parse-environment.ts";
@@ -38,9 +38,9 @@ export async function checkTargetPods(
   );
 }
 
-/** Of the content, and not by a quota or a webhook, which may change, or without an answer. */
+/** Of the content, and not by a quota or a policy, which may change, or without an answer. */
 function isRefusal(error: unknown): error is KubernetesError {
-  if (!(error instanceof KubernetesError) || isWebhookRefusal(error)) return false;
+  if (!(error instanceof KubernetesError) || isPolicyRefusal(error)) return false;
   return error.status === 400 || error.status === 422;
 }
 

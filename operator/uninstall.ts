@@ -43,7 +43,8 @@ const limitMs = 120_000;
 
 /**
  * Prepares the end of an installation: stops the operator and its workers, and releases the
- * CompressionJobs. Those that were running start again when another operator is installed.
+ * CompressionJobs. Those that were running start again when another operator is installed. Nothing
+ * is left of the election.
  * @throws Error where a worker does not stop
  */
 export async function uninstall(options: UninstallOptions): Promise<void> {
@@ -57,6 +58,8 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   await untilWorkersStopped(leaders, settings, limit);
   const released = await releaseCompressionJobs(leaders);
   await leadership.release();
+  const { name } = election;
+  await ignoreNotFound(client.delete(resources.leases, name, { propagationPolicy: "Background" }));
   log("info", "No worker runs any more, and CompressionJobs are released", { released });
 }
 

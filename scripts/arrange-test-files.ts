@@ -52,12 +52,12 @@ const sharedFolders: Readonly<Record<string, readonly string[]>> = {
 
 /** Files of these folders that start servers, have hooks or measure their process. */
 const ownProcess = [
-  "test/engine/evaluate/compare-latency.test.ts",
-  "test/engine/evaluate/generate-sample.test.ts",
-  "test/engine/evaluate/hostile-samples.test.ts",
-  "test/engine/evaluate/model-session.test.ts",
+  "test/engine/latency/compare-latency.test.ts",
+  "test/engine/samples/generate-sample.test.ts",
+  "test/engine/samples/hostile-samples.test.ts",
+  "test/engine/runtime/model-session.test.ts",
   "test/engine/evaluate/not-exercised.test.ts",
-  "test/engine/evaluate/open-samples.test.ts",
+  "test/engine/samples/open-samples.test.ts",
   "test/engine/onnx/open-model.test.ts",
   "test/engine/onnx/write-model.test.ts",
   "test/records/postgres-schema.test.ts",

@@ -2,7 +2,7 @@ import { requestedRecipe, type Recipe } from "../../src/contract/jobs/recipe.ts"
 import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import { createCandidateRunner } from "../../src/engine/candidate-runner.ts";
 import { compressModel } from "../../src/engine/compress-model.ts";
-import { readPeakMemoryBytes } from "../../src/engine/evaluate/read-peak-memory-bytes.ts";
+import { readPeakMemoryBytes } from "../../src/engine/runtime/read-peak-memory-bytes.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";
 import { target } from "./works.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { findTarget, resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import { compressModel } from "../../src/engine/compress-model.ts";
-import { readPeakMemoryBytes } from "../../src/engine/evaluate/read-peak-memory-bytes.ts";
+import { readPeakMemoryBytes } from "../../src/engine/runtime/read-peak-memory-bytes.ts";
 import { optimizeShare } from "../../src/engine/partial-plan.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { fetchModelFiles } from "../../src/worker/fetch-model-files.ts";
@@ -51,7 +51,7 @@ const work = {
 if (index === undefined) {
   const keptDirectory = join(folder, "kept");
   await compressModel(path, { ...work, keptDirectory, outputDirectory, log: () => {} });
-  await writeLanguageFiles(path, outputDirectory);
+  await writeLanguageFiles(path, target.executionProvider, outputDirectory);
 } else {
   const outputPath = join(scratch, "share");
   const share = { index: Number(index), count: Number(count) };

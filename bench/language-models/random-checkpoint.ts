@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { listenLocally } from "../../test/support/listen-locally.ts";
-import { createNormal, createRandom } from "../../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../../src/engine/samples/generate-sample.ts";
 
 /** Models of the Llama family whose weights are random. */
 export const sizes = {

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { fetch } from "undici";
 import type { ControlPlane } from "../../test/support/cluster/control-plane.ts";
 import { findFreePort } from "../../test/support/find-free-port.ts";
-import { readPeakOfProcess } from "../../src/engine/evaluate/read-peak-memory-bytes.ts";
+import { readPeakOfProcess } from "../../src/engine/runtime/read-peak-memory-bytes.ts";
 
 /**
  * Filled by the first process of each kind when it ends, as the build of the image does. A process

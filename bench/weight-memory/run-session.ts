@@ -2,7 +2,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import {
   readPeakMemoryBytes,
   resetPeakMemory,
-} from "../../src/engine/evaluate/read-peak-memory-bytes.ts";
+} from "../../src/engine/runtime/read-peak-memory-bytes.ts";
 
 /**
  * Opens the models of the arguments one after the other, runs each on zeros, and prints as JSON the

@@ -5,16 +5,29 @@ import type { ReportRow } from "../report/report.ts";
 
 /** Saves the artifacts of all completed jobs, in a folder for each job. */
 export async function downloadArtifacts(
-  client: ServiceClient,
+  client: Pick<ServiceClient, "downloadArtifact">,
   rows: readonly ReportRow[],
   { folder, signal }: { readonly folder: string; readonly signal: AbortSignal },
 ): Promise<void> {
-  for (const { id, model, target, job } of rows) {
+  const folders = nameFolders(rows);
+  for (const [i, { id, job }] of rows.entries()) {
     if (job?.status !== "Completed" || job.artifacts.length === 0) continue;
-    const jobFolder = path.join(folder, `${model}-${target}`);
+    const jobFolder = path.join(folder, folders[i] ?? id);
     await mkdir(jobFolder, { recursive: true });
     for (const { name } of job.artifacts) {
       await client.downloadArtifact(id, name, { file: path.join(jobFolder, name), signal });
     }
   }
+}
+
+/** `a` for `b-c` and `a-b` for `c` have one name, and file systems may not distinguish `A` from `a`. */
+function nameFolders(rows: readonly ReportRow[]): string[] {
+  const taken = new Set<string>();
+  return rows.map(({ model, target }) => {
+    const base = `${model}-${target}`;
+    let name = base;
+    for (let number = 2; taken.has(name.toLowerCase()); number++) name = `${base}-${number}`;
+    taken.add(name.toLowerCase());
+    return name;
+  });
 }

@@ -67,9 +67,7 @@ function resolveSource(entry: ModelEntry): NamedModel {
   const { name, source = "", sha256, place } = entry;
   const { problems } = parseInput(modelReference, { source, name });
   if (problems) throw createEntryError(entry, problems.map(formatProblem).join("; "));
-  const url = URL.parse(source);
-  if (url === null) throw createEntryError(entry, "source is not a URL");
-  return { name: name ?? defaultModelName(url.pathname), source, sha256, place };
+  return { name: name ?? defaultModelName(new URL(source).pathname), source, sha256, place };
 }
 
 async function resolveFiles(entry: ModelEntry, search: FileSearch): Promise<NamedModel[]> {

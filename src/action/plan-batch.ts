@@ -21,7 +21,11 @@ export interface BatchPlan {
   /** The rest of the request. */
   readonly fields: Omit<BatchRequest, "models" | "targets">;
   readonly places: Places;
+  /** The line of the batch file that says a field of the request, if one does. */
+  readonly placeOf: LookUpPlace;
 }
+
+type LookUpPlace = (path: readonly PropertyKey[]) => Place | undefined;
 
 interface PlanOptions {
   readonly workspace: string;
@@ -44,8 +48,9 @@ export async function planBatch(
   const file = await batchFile;
   const entries = inputs.models?.map(parseModelEntry) ?? file.models;
   const models = await findModels(entries, workspace);
-  const request = parseRequest({
-    ...file.fields,
+  const ofFile: Readonly<Record<string, unknown>> = file.fields;
+  const request: Readonly<Record<string, unknown>> = {
+    ...ofFile,
     kind: inputs.kind ?? file.fields.kind,
     recipe: inputs.recipe ?? file.fields.recipe,
     gates: inputs.gates ?? file.fields.gates,
@@ -53,10 +58,16 @@ export async function planBatch(
     dryRun: inputs["dry-run"] || file.fields.dryRun,
     targets: inputs.targets ?? file.fields.targets,
     models: models.map(({ name }) => ({ name, source: validSource })),
-  });
-  const { models: _, targets, ...fields } = request;
+  };
+  const placeOf: LookUpPlace = (fieldPath) => {
+    const [field = ""] = fieldPath.map(String);
+    const isOfFile = ofFile[field] !== undefined && ofFile[field] === request[field];
+    return isOfFile ? file.placeOf(fieldPath) : undefined;
+  };
+  const { models: _, targets, ...fields } = parseRequest(request, placeOf);
   const gatePlaces = inputs.gates === undefined ? file.gatePlaces : [];
-  return { models, targets, fields, places: { models: modelPlaces(models), gates: gatePlaces } };
+  const places = { models: modelPlaces(models), gates: gatePlaces };
+  return { models, targets, fields, places, placeOf };
 }
 
 /** Whether the step only plans. What is wrong in the batch file is left to `planBatch`. */
@@ -68,11 +79,14 @@ export async function isDryRun(inputs: Inputs, batchFile: Promise<BatchFile>): P
   return inputs["dry-run"] || isInFile;
 }
 
-function parseRequest(request: unknown): BatchRequest {
+function parseRequest(request: unknown, placeOf: LookUpPlace): BatchRequest {
   const { data, problems } = parseInput(batchRequest, request);
   if (problems === undefined) return data;
   throw new InputError(
-    problems.map((problem) => ({ message: `The batch's ${formatProblem(problem)}` })),
+    problems.map((problem) => ({
+      message: `The batch's ${formatProblem(problem)}`,
+      place: placeOf(problem.path),
+    })),
   );
 }
 
@@ -106,6 +120,8 @@ export interface BatchFile {
   readonly fields: Omit<z.output<typeof batchFile>, "models">;
   readonly models: readonly ModelEntry[];
   readonly gatePlaces: Places["gates"];
+  /** The line of a field, or of the nearest one around it. */
+  readonly placeOf: LookUpPlace;
 }
 
 /**
@@ -114,7 +130,9 @@ export interface BatchFile {
  */
 export async function readBatchFile(inputs: Inputs, workspace: string): Promise<BatchFile> {
   const file = inputs["batch-file"];
-  if (file === undefined) return { fields: {}, models: [], gatePlaces: [] };
+  if (file === undefined) {
+    return { fields: {}, models: [], gatePlaces: [], placeOf: () => undefined };
+  }
   const parsed = parseYaml(await readText(file, workspace), batchFile);
   const fromRoot = path.relative(workspace, path.resolve(workspace, file));
   const placeAt = (line: number): Place => {
@@ -126,13 +144,14 @@ export async function readBatchFile(inputs: Inputs, workspace: string): Promise<
     });
     throw new InputError(problems);
   }
-  const { lineAtPath } = parsed;
+  const placeOf = (fieldPath: readonly PropertyKey[]) => placeAt(parsed.lineAtPath(fieldPath));
   const { models = [], ...fields } = parsed.value;
   const gates = gateName.options.filter((gate) => fields.gates?.[gate] !== undefined);
   return {
     fields,
-    models: models.map((entry, i) => ({ ...entry, place: placeAt(lineAtPath(["models", i])) })),
-    gatePlaces: gates.map((gate) => ({ gate, ...placeAt(lineAtPath(["gates", gate])) })),
+    models: models.map((entry, i) => ({ ...entry, place: placeOf(["models", i]) })),
+    gatePlaces: gates.map((gate) => ({ gate, ...placeOf(["gates", gate]) })),
+    placeOf,
   };
 }
 

@@ -1,13 +1,16 @@
 import * as core from "@actions/core";
 import type { BatchPlan } from "./plan-batch.ts";
 import type { ServiceClient } from "./service-client.ts";
+import { InputError } from "./explain-error.ts";
 import { digest, type StepIdentity } from "./workflow-run.ts";
 import { ProblemError } from "../client/problem-error.ts";
 import { type Batch, type BatchRequest, groupByTargets } from "../contract/jobs/batch.ts";
 import { comparesWithBaseline } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import type { JobQuery } from "../contract/jobs/page.ts";
+import { listDataSources } from "../contract/jobs/recipe-data.ts";
 import type { ModelReference } from "../contract/models/model.ts";
+import { findUploadHash } from "../contract/models/model-source.ts";
 import type { Revision } from "../contract/revision.ts";
 import { redactSource } from "../contract/text/redact-source.ts";
 
@@ -69,7 +72,10 @@ export async function submitBatches(
       report: request.report,
       labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
     };
-    batches.push(await submitPlannedBatch(client, body));
+    const batch = await submitPlannedBatch(client, body).catch((error: unknown) => {
+      throw explainRefusal(error, plan, body);
+    });
+    batches.push(batch);
     core.saveState("batches", batches.map(({ id }) => id).join(" "));
   }
   return { batches, jobs: stepJobs(pairs, batches) };
@@ -113,6 +119,22 @@ async function submitPlannedBatch(client: ServiceClient, body: BatchRequest): Pr
   return batch;
 }
 
+/** A refusal of fields with the lines of the workspace that say them. */
+function explainRefusal(error: unknown, plan: BatchPlan, { models }: BatchRequest): unknown {
+  const refused = error instanceof ProblemError ? (error.problem.errors ?? []) : [];
+  if (refused.length === 0) return error;
+  const problems = refused.map(({ pointer, message }) => {
+    const path = pointer.split("/").slice(1);
+    const model = path[0] === "models" ? models[Number(path[1])] : undefined;
+    const place = model
+      ? plan.places.models.find((each) => each.model === model.name)
+      : plan.placeOf(path);
+    const parts = ["The service refuses the batch", pointer, message];
+    return { message: parts.filter((part) => part !== "").join(": "), place };
+  });
+  return new InputError(problems, { cause: error });
+}
+
 /** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
 async function submitIdempotently(client: ServiceClient, body: BatchRequest): Promise<Batch> {
   return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
@@ -142,11 +164,12 @@ function findFormerJob(
   target: string,
 ): Job | undefined {
   const { name, source, sha256 } = model;
-  // The model at a URL may have changed since.
-  if (!source.startsWith("upload:") && sha256 === undefined) return undefined;
+  // What a URL gives, model or data, may have changed since.
+  if (findUploadHash(source) === undefined && sha256 === undefined) return undefined;
   return jobs.find(
     (job) =>
       job.target === target &&
+      listDataSources(job.recipe).every((data) => findUploadHash(data) !== undefined) &&
       job.model.name === name &&
       job.model.source === redactSource(source) &&
       job.model.sha256 === sha256 &&

@@ -49,7 +49,7 @@ interface Output {
 export async function compressFile(args: readonly string[], output: Output): Promise<void> {
   const { modelPath, folder, dataPath, recipe, target } = await readArguments(args);
   // What its result needs beside the model is there, or no work is begun.
-  if (isCheckpoint(modelPath)) await languageFiles(modelPath);
+  if (isCheckpoint(modelPath)) await languageFiles(modelPath, target.executionProvider);
   const existed = await checkFolder(folder);
   await mkdir(folder, { recursive: true });
   const scratch = await mkdtemp(path.join(folder, ".compress-"));
@@ -61,7 +61,7 @@ export async function compressFile(args: readonly string[], output: Output): Pro
     const found = { foundRecipe, search, calibration, choice, qdq, weights };
     const content = { recipe, ...found, ...evaluation };
     const result = path.join(scratch, "result");
-    await writeLanguageFiles(modelPath, result);
+    await writeLanguageFiles(modelPath, target.executionProvider, result);
     await writeFile(path.join(result, "report.json"), `${JSON.stringify(content, null, 2)}\n`);
     if (foundRecipe !== undefined) {
       // It is run again with `--data` too.
@@ -236,14 +236,15 @@ async function evaluate(
   const { level } = recipe.evaluation;
   if (level === "none") return evaluation;
   if (level === "weights") return addMeasured(evaluation, weightAccuracy(report.weights));
+  const { executionProvider } = target;
   await evaluateModels({
     ...output,
-    originalPath: await writeRunnableOriginal(modelPath, scratch, output.signal),
+    originalPath: await writeRunnableOriginal(modelPath, executionProvider, scratch, output.signal),
     checkpointPath: isCheckpoint(modelPath) ? modelPath : undefined,
     resultPath: path.join(scratch, "result", report.files[0]?.name ?? ""),
     evaluation: shareSamples(recipe, report),
     timingObstacle: explainUntimed(recipe),
-    executionProvider: target.executionProvider,
+    executionProvider,
     dataPath,
     scratchDirectory: scratch,
     onMeasured: (measured) => {

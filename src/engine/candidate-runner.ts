@@ -17,12 +17,12 @@ import {
   emptyOutputComparison,
   summarizeOutputAccuracy,
 } from "./evaluate/output-comparison.ts";
-import { compareLatency } from "./evaluate/compare-latency.ts";
+import { compareLatency } from "./latency/compare-latency.ts";
 import { describeDevice } from "./evaluate/describe-device.ts";
-import { findDistinctSamples, openSamples } from "./evaluate/open-samples.ts";
-import { labelRuntimeErrors } from "./evaluate/label-runtime-errors.ts";
-import { type ModelPair, ModelSession } from "./evaluate/model-session.ts";
-import type { Sample, TensorData } from "./evaluate/tensor-data.ts";
+import { findDistinctSamples, openSamples } from "./samples/open-samples.ts";
+import { labelRuntimeErrors } from "./runtime/label-runtime-errors.ts";
+import { type ModelPair, ModelSession } from "./runtime/model-session.ts";
+import type { Sample, TensorData } from "./runtime/tensor-data.ts";
 import { memoize } from "./quantize/memoize.ts";
 
 interface RunnerOptions {
@@ -127,7 +127,7 @@ async function runOriginal(settings: Settings): Promise<Reference> {
     modelPath: originalPath,
     outputs,
   });
-  const timed = (await findDistinctSamples(source)).slice(0, maxShapes);
+  const timed = (await findDistinctSamples(source, settings.executionProvider)).slice(0, maxShapes);
   const compared: { sample: Sample; tensors: readonly TensorData[] }[] = [];
   let bytes = 0;
   for await (const sample of source.samples) {

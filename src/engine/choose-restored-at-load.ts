@@ -7,7 +7,7 @@ import {
   type RestoredWeights,
   type StaticPart,
 } from "./choose-floating-point.ts";
-import { minDecisionRounds } from "./evaluate/interim-analysis.ts";
+import { minDecisionRounds } from "./latency/interim-analysis.ts";
 import { placeTasks, reusePayloads, type WrittenPlan } from "./execute-plan.ts";
 import { writeLayout } from "./onnx/write-model.ts";
 import type { CompressionPlan } from "./plan-compression.ts";

@@ -7,14 +7,16 @@ import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
 /**
  * A model's graph before any operator is fused, but with functions inlined. Its nodes name weights
  * by their positions among those of the report.
+ * @param provider that the graph of a checkpoint is for
  * @throws ServiceError those of openOriginal
  */
 export async function describeOriginal(
   modelPath: string,
+  provider: "cpu" | "cuda",
   reported: readonly { readonly name: string }[],
   maxModelBytes: number,
 ): Promise<ModelGraphPart> {
-  const model = await openOriginal(modelPath, maxModelBytes);
+  const model = await openOriginal(modelPath, maxModelBytes, provider);
   inlineFunctions(model.proto);
   const { graph } = model.proto;
   if (graph === undefined) throw new TypeError("A model without a graph was opened");

@@ -10,10 +10,10 @@ import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 import { recordOriginal, type Recording } from "./accuracy/record-original.ts";
 import { SpoolMemory } from "./accuracy/tensor-spool.ts";
 import { describeDevice } from "./evaluate/describe-device.ts";
-import { findDistinctSamples, type SampleOptions } from "./evaluate/open-samples.ts";
+import { findDistinctSamples, type SampleOptions } from "./samples/open-samples.ts";
 import type { EvaluationWarning } from "./evaluate/evaluation-warning.ts";
-import type { Sample } from "./evaluate/tensor-data.ts";
-import { timeModels } from "./evaluate/time-models.ts";
+import type { Sample } from "./runtime/tensor-data.ts";
+import { timeModels } from "./latency/time-models.ts";
 
 interface EvaluationFigures extends Pick<
   Telemetry,
@@ -109,7 +109,7 @@ async function measureTimes(
     settings.onMeasured({ warnings: [{ code: "latency_not_timed", message }] });
     return;
   }
-  const samples = await findDistinctSamples(source);
+  const samples = await findDistinctSamples(source, settings.executionProvider);
   const onProgress = scaleProgress(settings, steps.compare, steps.time);
   const { latency, warnings } = await timeModels(samples, {
     ...settings,

@@ -1,15 +1,18 @@
 import path from "node:path";
+import { ServiceError } from "../contract/errors.ts";
+import { quoteName } from "../contract/text/quote-name.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { CandidateRunner } from "./candidate.ts";
 import type { ModelLayout, Placement } from "./onnx/layout-model.ts";
 import type { OnnxModel, Payload } from "./onnx/onnx-model.ts";
-import { type FetchRanges, payloadField, rangesInModel } from "./onnx/payload.ts";
+import { type FetchRanges, payloadField, payloadIndex, rangesInModel } from "./onnx/payload.ts";
 import { type Destination, writeLayout, type WrittenFile } from "./onnx/write-model.ts";
 import type { CompressionPlan, PlanOptions } from "./plan-compression.ts";
 import { outputPayloads } from "./quantize/tasks/output-writer.ts";
 import { adoptCompletedTasks, type CompletedTasks } from "./quantize/tasks/partition.ts";
 import type { TaskJournal } from "./quantize/tasks/task-journal.ts";
 import type { RemoteFiles } from "./checkpoints/remote-files.ts";
+import { checkpointTypeBytes } from "./checkpoints/checkpoint-values.ts";
 import { at } from "./onnx/at.ts";
 import { runTasks } from "./quantize/tasks/run-tasks.ts";
 import type { CopyTask, ModelTask, TaskResult, WeightTask } from "./quantize/tasks/weight-task.ts";
@@ -66,6 +69,7 @@ export async function executePlan(
   const planned = [...weightTasks, ...takeCopies({ model, layout })];
   const adopting = { completed: shares, modelSha256, signal };
   const completed = await adoptCompletedTasks(model, planned, adopting);
+  for (const [index, task] of planned.entries()) checkCopy(model, task, completed[index]);
   const adopted = completed.filter((result) => result !== undefined);
   if (adopted.some(({ rejection }) => rejection !== undefined)) {
     return { files: [], results: adopted.filter(isWeightResult) };
@@ -92,6 +96,7 @@ export async function executePlan(
       journal?.add(at(waiting, position).index, result);
     const placed = placeTasks(tasks, destinations);
     results = await runTasks(placed, { remote, signal, onBytes, onResult });
+    for (const [index, task] of tasks.entries()) checkCopy(model, task, results[index]);
   };
   const isResumed = journal !== undefined;
   const options = { directory, layout, signal, onBytes, writeComputedPayloads, isResumed };
@@ -114,11 +119,22 @@ export function takeCopies({
   return [...layout.placements.keys()].flatMap((values): CopyTask[] => {
     const source = payloads[values];
     if (source?.kind !== "checkpoint") return [];
-    const { length } = source;
-    payloads[values] = { kind: "computed", length };
-    const bytes = { elements: length / 4, sourceBytes: length, resultBytes: length };
-    return [{ kind: "copy", source, sourceType: "float32", ...bytes, outputs: { values } }];
+    const { type, length: resultBytes } = source;
+    payloads[values] = { kind: "computed", length: resultBytes };
+    const elements = resultBytes / checkpointTypeBytes[type];
+    const sizes = { elements, sourceBytes: elements * 4, resultBytes };
+    const kind = type === "float32" ? "copy" : "half";
+    return [{ kind, source, sourceType: "float32", ...sizes, outputs: { values } }];
   });
+}
+
+/** @throws ServiceError model_unsupported where the task is a copy that the graph's type has not */
+function checkCopy({ proto }: OnnxModel, { outputs }: ModelTask, result?: TaskResult): void {
+  if (result?.rejection === undefined || result.weight !== undefined) return;
+  const tensors = proto.graph?.initializer ?? [];
+  const copied = tensors.find((tensor) => payloadIndex(tensor) === Object.values(outputs)[0]);
+  const message = `Tensor ${quoteName(copied?.name ?? "")} ${result.rejection}`;
+  throw new ServiceError("model_unsupported", `${message}, in which GPUs run a language model`);
 }
 
 /** The payloads that do not change, or that are written already. */

@@ -4,10 +4,10 @@ import type { JobCosts } from "../contract/jobs/telemetry.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 import { runsCandidates } from "./candidate-runner.ts";
 import { limitSessionBytes } from "./accuracy/model-run.ts";
-import { readsLines } from "./evaluate/input-content.ts";
+import { readsLines } from "./samples/input-content.ts";
 import { readInstructionSets } from "./evaluate/describe-device.ts";
-import { inputShape, type SizeChoice } from "./evaluate/input-sizes.ts";
-import { readPeakMemoryBytes } from "./evaluate/read-peak-memory-bytes.ts";
+import { inputShape, type SizeChoice } from "./samples/input-sizes.ts";
+import { readPeakMemoryBytes } from "./runtime/read-peak-memory-bytes.ts";
 import { maxCopiedBytes } from "./compress-model.ts";
 import type { ValueInfoProto } from "./onnx/onnx_pb.js";
 import type { CompressionPlan } from "./plan-compression.ts";
@@ -27,6 +27,8 @@ const measured = {
   checkpointBytes: 72 * mebibyte,
   /** A process with ONNX Runtime that has a tiny model. */
   runtimeBytes: 101 * mebibyte,
+  /** One with CUDA's libraries and the context of a GPU, on an NVIDIA H200. */
+  cudaRuntimeBytes: 990 * mebibyte,
   /** Samples in the worker, and values between operators in the runtime, of both models. */
   valueBytes: 8 * mebibyte,
   /** And for each number of a sample: operators pass on many for each number of a picture. */
@@ -50,6 +52,7 @@ const largestLine: SizeChoice = { ...largestSample, height: 48, width: 480 };
 
 interface ForecastOptions {
   readonly recipe: Recipe;
+  readonly executionProvider: "cpu" | "cuda";
   readonly isCheckpoint: boolean;
   /** Whether weights are read from elsewhere as tasks need them. */
   readonly isRemote: boolean;
@@ -103,7 +106,7 @@ function forecastSessions(
   hasDotProducts: boolean,
 ): number {
   const { graph } = model.proto;
-  const { runtimeBytes, valueBytes, sampleFactor, outputCopies, originalFactor } = measured;
+  const { valueBytes, sampleFactor, outputCopies } = measured;
   const constants = new Set(graph?.initializer.map(({ name }) => name));
   const inputs = (graph?.input ?? []).filter(({ name }) => !constants.has(name));
   const largest = graph !== undefined && readsLines(graph) ? largestLine : largestSample;
@@ -111,16 +114,38 @@ function forecastSessions(
     multiply(inputShape({ shape: listSizes(input) }, largest)),
   );
   const outputBytes = 4 * sum(graph?.output ?? [], countOutput);
-  const original = sumNeeds(weights, (plan) => needOf(floatBytes(plan), originalFactor));
+  const values = valueBytes + numbers * sampleFactor + outputBytes * outputCopies;
+  const runtime =
+    options.executionProvider === "cuda"
+      ? measured.cudaRuntimeBytes + forecastLoading(weights)
+      : measured.runtimeBytes + forecastModels(weights, options, hasDotProducts);
+  return runtime + values;
+}
+
+/** Weights on their way to the GPU: of the original or of the result. */
+function forecastLoading(weights: readonly WeightPlan[]): number {
+  const original = sum(weights, ({ weight }) => weight.bytes);
+  return Math.max(
+    original,
+    sum(weights, ({ weight, format }) => format?.bytes ?? weight.bytes),
+  );
+}
+
+/** Both models in the memory of a process, in one where they are timed. */
+function forecastModels(
+  weights: readonly WeightPlan[],
+  options: ForecastOptions,
+  hasDotProducts: boolean,
+): number {
+  const original = sumNeeds(weights, (plan) => needOf(floatBytes(plan), measured.originalFactor));
   // Such a result is faster than its original on any processor that has dot products of integers.
   const isFaster = hasDotProducts && weights.every(isOfIntegers);
   const areRestored = hasCandidates(options) && !isFaster;
   const result = sumNeeds(weights, (plan) => resultNeed(plan, areRestored));
   // Rounds open either first: one is loaded then while the other one loads.
-  const models = isTimed(options.recipe)
+  return isTimed(options.recipe)
     ? Math.max(original.loaded + result.loading, original.loading + result.loaded)
     : Math.max(original.loading, result.loading);
-  return runtimeBytes + valueBytes + numbers * sampleFactor + outputBytes * outputCopies + models;
 }
 
 /** Sizes of a value, and names or nothing of those that the model leaves open. */
@@ -212,7 +237,7 @@ function forecastDisk(
   ];
   // A worker that only plans has no more than the headers, and one that runs the original has all.
   const modelBytes = isRemote && isRun(recipe) ? originalBytes : folderBytes;
-  const original = isCheckpoint && isRun(recipe) ? sum(weights, floatBytes) : 0;
+  const original = isCheckpoint && isRun(recipe) ? sum(weights, ({ weight }) => weight.bytes) : 0;
   return modelBytes + original + resultBytes * results.filter(Boolean).length;
 }
 

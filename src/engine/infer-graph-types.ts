@@ -13,6 +13,7 @@ import type { ModelGraphPart } from "../contract/jobs/model-graph.ts";
 export async function inferGraphTypes(
   graph: ModelGraphPart,
   modelPath: string,
+  provider: "cpu" | "cuda",
   options: ProbeOptions,
 ): Promise<ModelGraphPart> {
   const given = new Set(graph.nodes.flatMap(({ outputs }) => outputs));
@@ -20,7 +21,7 @@ export async function inferGraphTypes(
   if (unknown.length === 0) return graph;
   const names = new Set(unknown.map(({ name }) => name));
   try {
-    const model = await openOriginal(modelPath, Number.MAX_SAFE_INTEGER);
+    const model = await openOriginal(modelPath, Number.MAX_SAFE_INTEGER, provider);
     inlineFunctions(model.proto);
     const types = await inferTypes(weightlessModel(model), [...names], options);
     const values = graph.values.map((value) => {

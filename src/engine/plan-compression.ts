@@ -9,6 +9,7 @@ import { standardOpset } from "./onnx/node-attributes.ts";
 import type { ModelProto } from "./onnx/onnx_pb.js";
 import { minimumIrVersion, raiseOpset } from "./opset/raise-opset.ts";
 import { inlineFunctions } from "./onnx/inline-functions.ts";
+import { isCheckpoint } from "./language/open-language-model.ts";
 import { openOriginal } from "./language/open-original.ts";
 import type { OnnxModel } from "./onnx/onnx-model.ts";
 import { findWeights, type Weight } from "./quantize/find-weights.ts";
@@ -77,13 +78,15 @@ export async function planCompression(
 ): Promise<CompressionPlan> {
   const { recipe, target, maxModelBytes = Number.MAX_SAFE_INTEGER } = options;
   requireSupportedRecipe(recipe, target);
-  const model = await openOriginal(modelPath, maxModelBytes);
+  const model = await openOriginal(modelPath, maxModelBytes, target.executionProvider);
   const fused = normalizeGraph(model, recipe);
   const weights = findWeights(model);
   const choose = (of: readonly Weight[]) =>
     chooseFormats({ model, weights: of, recipe, target }, revision);
   const chosen = choose(weights);
-  checkAnyFormat(chosen.weights, recipe);
+  // The graph of a checkpoint for GPUs is in half precision as it is.
+  const isHalf = target.executionProvider === "cuda" && isCheckpoint(modelPath);
+  if (!isHalf || recipe.scheme !== "fp16") checkAnyFormat(chosen.weights, recipe);
   const raised = raiseModel(model, weights, chosen.opset);
   const plan = raised === weights ? chosen : choose(raised);
   const rewrite = new GraphRewrite(model, revision);

@@ -72,7 +72,13 @@ export class CandidateRuns implements AsyncDisposable {
   static async open(options: CandidateOptions, auto: Auto): Promise<CandidateRuns> {
     const started = performance.now();
     const { log, onProgress, scratch, signal } = options;
-    const modelPath = await writeRunnableOriginal(options.modelPath, scratch, signal);
+    const { executionProvider } = options.target;
+    const modelPath = await writeRunnableOriginal(
+      options.modelPath,
+      executionProvider,
+      scratch,
+      signal,
+    );
     const fitting = await countSessions(modelPath, await readAvailableMemoryBytes());
     if (fitting === 0) {
       const message = "`auto` runs the model, which does not fit into the memory at hand";

@@ -62,9 +62,9 @@ export function isInvalid(error: unknown): boolean {
   return hasStatus(error, 422);
 }
 
-/** An admission webhook denied the request, with whatever status, or did not answer. */
-export function isWebhookRefusal({ message }: KubernetesError): boolean {
-  return /admission webhook|calling webhook/.test(message);
+/** An admission policy or webhook denied the request, with whatever status, or did not answer. */
+export function isPolicyRefusal({ message }: KubernetesError): boolean {
+  return /AdmissionPolicy '|admission webhook|calling webhook/.test(message);
 }
 
 function hasStatus(error: unknown, status: number): error is KubernetesError {

@@ -1,7 +1,7 @@
 import type { Section } from "./compose-sections.ts";
 import { inlineCode, tableHead, tableRow } from "./markdown.ts";
 import { comparableAccuracy, describeLatencyChange, notTimed } from "./figures.ts";
-import { figureNames } from "../contract/jobs/figure-names.ts";
+import { figureNames, sampleNames } from "../contract/jobs/figure-names.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { formatRatio, type Latency } from "../contract/jobs/latency.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
@@ -113,16 +113,19 @@ function outputRows(
 }
 
 function memoryRows({ telemetry: { memory } }: Job): string[][] {
-  const peaks = [memory?.originalPeakBytes, memory?.resultPeakBytes];
-  if (peaks.every((bytes) => bytes === undefined)) return [];
-  return [
-    [figureNames.memory, ...peaks.map((bytes) => (bytes === undefined ? "" : formatBytes(bytes)))],
-  ];
+  const pairs = [
+    [figureNames.memory, memory?.originalPeakBytes, memory?.resultPeakBytes],
+    [figureNames.gpuMemory, memory?.originalGpuBytes, memory?.resultGpuBytes],
+  ] as const;
+  return pairs.flatMap(([name, ...figures]) => {
+    if (figures.every((bytes) => bytes === undefined)) return [];
+    return [[name, ...figures.map((bytes) => (bytes === undefined ? "" : formatBytes(bytes)))]];
+  });
 }
 
 function weightRows({ telemetry: { weights } }: Job): string[][] {
   return weights
-    ? [[figureNames.weights, String(weights.total), `${weights.quantized} changed`]]
+    ? [[figureNames.weights, "", `${weights.quantized} of ${weights.total} changed`]]
     : [];
 }
 
@@ -150,15 +153,9 @@ function deviceNote(device: NonNullable<Telemetry["device"]>): string {
   return `Measured on ${inlineCode(name)}, ${threads} threads, ${software}.`;
 }
 
-const samplesFrom = {
-  caller: "samples of the caller",
-  generated: "generated samples",
-  builtin: "windows of the built-in text",
-} as const;
-
 function samplesNote({ level, samples, data }: NonNullable<Telemetry["accuracy"]>): string {
   if (level === "weights") return "Accuracy of the worst weight.";
-  return `Accuracy on ${samples} ${samplesFrom[data]}.`;
+  return `Accuracy on ${samples} ${sampleNames[data]}.`;
 }
 
 function stagesNote(stageSeconds: NonNullable<Telemetry["stageSeconds"]>): string {

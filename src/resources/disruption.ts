@@ -6,6 +6,7 @@ const disruptionTexts: ReadonlyMap<string, string> = new Map([
   ["DeletionByPodGC", "was removed with its node"],
   ["TerminationByKubelet", "was ended by its node, which lacks resources or shuts down"],
   ["NodeUnresponsive", "was removed, since its node does not answer"],
+  ["RejectedByNode", "was refused by its node"],
 ]);
 
 /** Why the cluster ended a pod, for people; follows its name. */

@@ -110,7 +110,12 @@ const observedMetadata = messageReader<
   deletionGracePeriodSeconds: [10, integerField],
   labels: [
     11,
-    mapField([resourceLabels.jobId, resourceLabels.step, resourceLabels.completionIndex]),
+    mapField([
+      resourceLabels.jobId,
+      resourceLabels.step,
+      resourceLabels.queue,
+      resourceLabels.completionIndex,
+    ]),
   ],
   annotations: [12, mapField([sharesAnnotation, syncRequestAnnotation])],
   ownerReferences: [13, repeatedField(messageField(ownerReference))],

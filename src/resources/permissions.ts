@@ -73,8 +73,8 @@ export const operatorOwnPermissions: readonly Permission[] = [
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
     resourceNames: [operatorLease],
-    verbs: ["get", "watch", "update"],
-    why: "Leader election",
+    verbs: ["get", "watch", "update", "delete"],
+    why: "Leader election; a release that is uninstalled leaves no Lease",
   },
   {
     apiGroups: ["coordination.k8s.io"],

@@ -96,14 +96,13 @@ async function findSource(source: string, options: FetchOptions): Promise<Reques
   return (headers, signal) => requestSource(located, { ...limits, headers, signal });
 }
 
-/** @throws ServiceError model_source_refused */
+/** Where a source of the network is read, with its credentials. */
 export async function locateSource(
   source: string,
   locateWithCredentials: FetchOptions["locateSource"],
 ): Promise<LocatedSource> {
   if (isLocatedSource(source)) return locateWithCredentials(source);
-  if (URL.canParse(source)) return { url: source, headers: {}, isTrusted: false };
-  throw new ServiceError("model_source_refused", `"${source}" is not a URL`);
+  return { url: source, headers: {}, isTrusted: false };
 }
 
 async function materializeUpload(

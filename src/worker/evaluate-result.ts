@@ -10,7 +10,7 @@ import type { CompressionReport, WeightReport } from "../engine/compression-repo
 import { evaluateModels } from "../engine/evaluate-models.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { writeRunnableOriginal } from "../engine/language/runnable-original.ts";
-import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
+import { readPeakMemoryBytes } from "../engine/runtime/read-peak-memory-bytes.ts";
 import { explainUntimed } from "../engine/quantize/dialects.ts";
 import { errorMessage } from "../log/error-message.ts";
 
@@ -42,16 +42,17 @@ export async function evaluateResult(task: EvaluationTask): Promise<void> {
 async function evaluateOutputs(task: EvaluationTask): Promise<void> {
   const { assignment, inputs, report, outputDirectory, signal, stage } = task;
   const { path: modelPath } = inputs.model;
+  const { executionProvider } = assignment.target;
   const [onnxFile] = report.files;
   if (onnxFile === undefined) throw new TypeError("A compression left no file");
   await evaluateModels({
-    originalPath: await writeRunnableOriginal(modelPath, task.directory, signal),
+    originalPath: await writeRunnableOriginal(modelPath, executionProvider, task.directory, signal),
     checkpointPath: isCheckpoint(modelPath) ? modelPath : undefined,
     resultPath: path.join(outputDirectory, onnxFile.name),
     evaluation: shareSamples(assignment.recipe, report),
     latencyLimits: assignment.latencyLimits,
     timingObstacle: explainUntimed(assignment.recipe),
-    executionProvider: assignment.target.executionProvider,
+    executionProvider,
     dataPath: inputs.dataPath,
     baselinePath: await fetchBaseline(task),
     scratchDirectory: task.directory,

@@ -83,7 +83,7 @@ export async function fetchInputs(
     stage.log(`External data ${name}: ${formatBytes(bytes)}, SHA-256 ${sha256}`);
   }
   // What its result needs beside the model is there, or no work is begun.
-  if (isCheckpoint(fetched.path)) await languageFiles(fetched.path);
+  if (isCheckpoint(fetched.path)) await languageFiles(fetched.path, "cpu");
   const dataPath =
     sources.evaluation && (await fetchData("evaluation", sources.evaluation, fetching));
   const isShared = sources.calibration === sources.evaluation;

@@ -50,13 +50,16 @@ export async function finishJob(
     reporter.telemetry(evaluation);
   };
   const { path: modelPath, sha256 } = inputs.model;
-  const beside = dryRun ? [] : await writeLanguageFiles(modelPath, context.outputDirectory);
+  const { executionProvider } = assignment.target;
+  const beside = dryRun
+    ? []
+    : await writeLanguageFiles(modelPath, executionProvider, context.outputDirectory);
   const files = dryRun ? [] : await publishFiles(context, [...report.files, ...beside]);
   const differing = dryRun ? undefined : await compareWithOriginal(context, inputs, report);
   const { changes, graph: resultGraph } = differing ?? {};
   const model = { bytes: report.originalBytes, sha256 };
   const { maxModelBytes } = assignment.limits;
-  const graph = await describeOriginal(modelPath, report.weights, maxModelBytes);
+  const graph = await describeOriginal(modelPath, executionProvider, report.weights, maxModelBytes);
   const made = { report, model, files, changes, graph, resultGraph };
   if (!dryRun) {
     try {
@@ -90,9 +93,11 @@ async function compareWithOriginal(
 ): Promise<ComparedResult | undefined> {
   if (file === undefined) throw new TypeError("A result has no files");
   const resultPath = path.join(outputDirectory, file.name);
+  const { executionProvider: provider } = assignment.target;
   const { maxModelBytes } = assignment.limits;
+  const compared = { originalPath, provider, resultPath, weights, maxModelBytes, signal };
   try {
-    return await compareResult({ originalPath, resultPath, weights, maxModelBytes, signal });
+    return await compareResult(compared);
   } catch (error) {
     signal.throwIfAborted();
     reporter.log(`The result was not compared with its original: ${errorMessage(error)}`);
@@ -107,7 +112,9 @@ async function addTypes(
   graph: ModelGraphPart,
 ): Promise<ModelGraphPart> {
   if (assignment.dryRun || assignment.recipe.evaluation.level !== "outputs") return graph;
-  return inferGraphTypes(graph, modelPath, { scratchDirectory, threads: 1, signal });
+  const { executionProvider } = assignment.target;
+  const options = { scratchDirectory, threads: 1, signal };
+  return inferGraphTypes(graph, modelPath, executionProvider, options);
 }
 
 interface Examination {
@@ -257,7 +264,7 @@ export function summarizeResult(
   { originalBytes, resultBytes, weights, calibration, qdq }: CompressionReport,
   evaluation: Evaluation,
 ): string[] {
-  const { accuracy, latency } = evaluation;
+  const { accuracy, latency, memory } = evaluation;
   const changed = weights.filter(({ form }) => form !== null).length;
   const ratio = (resultBytes / originalBytes).toFixed(3);
   const lines = [
@@ -274,6 +281,10 @@ export function summarizeResult(
   if (accuracy) lines.push(accuracyLine(accuracy));
   if (accuracy?.language) lines.push(languageLine(accuracy.language));
   if (latency) lines.push(...latencyLines(latency));
+  if (memory?.originalGpuBytes !== undefined && memory.resultGpuBytes !== undefined) {
+    const [before, after] = [memory.originalGpuBytes, memory.resultGpuBytes].map(formatBytes);
+    lines.push(`GPU memory: ${before} to ${after}`);
+  }
   return lines;
 }
 

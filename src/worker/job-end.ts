@@ -1,9 +1,13 @@
-import type { WorkerEnd } from "./job-thread-message.ts";
 import type { TerminationMessage } from "../contract/jobs/worker.ts";
 import { workerExit } from "../contract/jobs/worker-exit.ts";
 import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/truncate.ts";
 import { joinLines } from "../contract/text/hidden-characters.ts";
+
+/** How a worker ends: its exit code, and what its pod leaves to be read. */
+export interface WorkerEnd extends Omit<TerminationMessage, "lastSeq"> {
+  readonly code: number;
+}
 
 /** How a worker ends that cannot go on, and what it says of it. */
 export function crashEnd(

@@ -4,8 +4,7 @@ import { workerExit } from "../contract/jobs/worker-exit.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
 import { createServiceBlobStore } from "../storage/service-blob-store.ts";
-import { crashEnd } from "./job-end.ts";
-import type { JobThreadMessage } from "./job-thread-message.ts";
+import { crashEnd, type WorkerEnd } from "./job-end.ts";
 import {
   createServiceConnection,
   type RequestTimeouts,
@@ -36,6 +35,17 @@ const exitCodes = {
   Failed: workerExit.failed,
   Cancelled: workerExit.cancelled,
 };
+
+/** Message of a job's thread to the main thread. */
+export type JobThreadMessage =
+  | { readonly kind: "line" | "error"; readonly text: string }
+  /** A pod's event as JSON, to be printed, in the order of their numbers. */
+  | { readonly kind: "event"; readonly text: string }
+  /** The service says that the job has to stop. */
+  | { readonly kind: "cancelled"; readonly text: string }
+  /** A pod's job stops, and has so long to report that. */
+  | { readonly kind: "stopping"; readonly limitMs: number }
+  | { readonly kind: "end"; readonly end: WorkerEnd };
 
 const stop = new AbortController();
 

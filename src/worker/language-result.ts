@@ -17,10 +17,14 @@ const archiveName = "model.tar";
  * Writes what ONNX Runtime GenAI reads beside the result of a checkpoint.
  * @returns the files, none where the model is an ONNX file
  */
-export async function writeLanguageFiles(modelPath: string, folder: string): Promise<ResultFile[]> {
+export async function writeLanguageFiles(
+  modelPath: string,
+  provider: "cpu" | "cuda",
+  folder: string,
+): Promise<ResultFile[]> {
   if (!isCheckpoint(modelPath)) return [];
   const files: ResultFile[] = [];
-  for (const [name, content] of await languageFiles(modelPath)) {
+  for (const [name, content] of await languageFiles(modelPath, provider)) {
     await writeFile(path.join(folder, name), content);
     files.push({ name, kind: "configuration", bytes: content.length });
   }

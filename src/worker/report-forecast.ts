@@ -12,10 +12,11 @@ export async function reportForecast(
   { model }: JobInputs,
   plan: CompressionPlan,
 ): Promise<void> {
-  const { recipe, part, earlierCosts } = assignment;
+  const { recipe, target, part, earlierCosts } = assignment;
   if (recipe.calibration !== undefined) return;
   const planned = await forecastJob(plan, {
     recipe,
+    executionProvider: target.executionProvider,
     isCheckpoint: isCheckpoint(model.path),
     isRemote: model.remote !== undefined,
     isAssembled: part !== null,

@@ -1,7 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { crashEnd, findTerminationLog, serializeTerminationMessage } from "./job-end.ts";
-import type { JobThreadMessage, WorkerEnd } from "./job-thread-message.ts";
+import {
+  crashEnd,
+  findTerminationLog,
+  serializeTerminationMessage,
+  type WorkerEnd,
+} from "./job-end.ts";
+import type { JobThreadMessage } from "./job-thread.ts";
 import { workerExit } from "../contract/jobs/worker-exit.ts";
 
 type Exit = (code: number) => never;

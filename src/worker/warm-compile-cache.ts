@@ -4,13 +4,13 @@
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import "../engine/evaluate/session-requests.ts";
+import "../engine/runtime/session-requests.ts";
 // Without a job it ends at once.
 import "./job-thread.ts";
 import "./supervise-job.ts";
 
 // So do these, which end the process that loads them.
-for (const path of ["main.ts", "../engine/evaluate/session-process.ts"]) {
+for (const path of ["main.ts", "../engine/runtime/session-process.ts"]) {
   const file = fileURLToPath(new URL(path, import.meta.url));
   spawnSync(process.execPath, [file], { stdio: "ignore" });
 }

@@ -1,8 +1,8 @@
 import { lstatSync, readdirSync } from "node:fs";
 import path from "node:path";
 import type { JobCosts } from "../contract/jobs/telemetry.ts";
-import { readPeakMemoryBytes } from "../engine/evaluate/read-peak-memory-bytes.ts";
-import { peakWithRuntime } from "../engine/evaluate/runtime-process.ts";
+import { readPeakMemoryBytes } from "../engine/runtime/read-peak-memory-bytes.ts";
+import { peakWithRuntime } from "../engine/runtime/runtime-process.ts";
 
 /** Least time between two looks at the folder, milliseconds. */
 const intervalMs = 100;

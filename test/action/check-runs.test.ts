@@ -83,6 +83,35 @@ test("a gate that fails is annotated beside its line of the batch file", async (
   );
 });
 
+test("what the service refuses of a batch file is annotated beside its lines", async (t) => {
+  const { gitHub, runner, run } = await prepareStep(t);
+  const batch = [
+    "models:",
+    "  - b=https://models.example/b.onnx",
+    "  - a=https://127.0.0.1/a.onnx",
+    "targets: [cpu]",
+    "recipe:",
+    "  scheme: int8-static",
+    "  dialect: tensorrt",
+    "  calibration: { generated: true }",
+    "gates: { maxLatencyRatio: 0.8 }",
+  ];
+  await writeFile(path.join(runner.workspace, "batch.yaml"), batch.join("\n"));
+  const inputs = { models: "", targets: "", recipe: "", "batch-file": "batch.yaml" };
+  const { code, commands } = await run(inputs, pullRequest);
+  assert.equal(code, 1);
+  const [check] = gitHub.checkRuns();
+  const annotated = gitHub.annotations(check?.id ?? 0);
+  const [gate = "", source = ""] = annotated.map(
+    ({ path: file, start_line: line, message }) => `${file}:${line}: ${message}`,
+  );
+  assert.equal(annotated.length, 2);
+  assert.match(gate, /^batch\.yaml:9: .*\/gates\/maxLatencyRatio: .* no result .* is timed/);
+  assert.match(source, /^batch\.yaml:3: .*\/models\/1\/source: Host "127\.0\.0\.1" is not on/);
+  const [failure] = commands.filter(({ command }) => command === "error");
+  assert.equal(failure?.message.split("\n").length, 3);
+});
+
 test("without leave to write check runs the step says so once, and annotates by commands", async (t) => {
   const { gitHub, runner, run } = await prepareStep(t, {
     permissions: { checks: "read", issues: "none", pull_requests: "none" },

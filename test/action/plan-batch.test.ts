@@ -64,7 +64,7 @@ test("planBatch() names files after their paths, finds each once and leaves out 
 
 test("planBatch() names a model whose source is no URL", async (t) => {
   assert.deepEqual(await planProblems(t, { inputs: { models: "https://[", targets } }), [
-    'Input "models": https://[: source is not a URL',
+    'Input "models": https://[: source is "https://[" and must be a URL with a valid host and port',
   ]);
 });
 

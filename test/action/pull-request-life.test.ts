@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
-import { copyFile } from "node:fs/promises";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
+import { pathToFileURL } from "node:url";
+import { writeFloatsNpz } from "../support/npz.ts";
 import { realModel } from "../support/real-models.ts";
 import { type PreparedStep, prepareStep } from "./prepare-step.ts";
 import { commits, type WorkflowEvent, workflowEvents } from "./support/workflow-event.ts";
@@ -36,7 +39,11 @@ function pullRequest({
 }
 
 /** A step whose check runs have a name of their own, so that its suite is nobody else's. */
-type NamedStep = PreparedStep & { readonly checkRuns: PreparedStep["gitHub"]["checkRuns"] };
+interface NamedStep extends PreparedStep {
+  readonly checkRuns: PreparedStep["gitHub"]["checkRuns"];
+  /** Whose files the service may read. */
+  readonly folder: string;
+}
 
 const cases: Readonly<Record<string, (step: NamedStep) => Promise<void>>> = {
   "a base that moved on is compared with where the pull request left it, else with its newest":
@@ -162,6 +169,26 @@ const cases: Readonly<Record<string, (step: NamedStep) => Promise<void>>> = {
     assert.match(await propose("12"), /passed in an earlier run/);
   },
 
+  "what was measured on data at an address is measured again, since it may have changed": async ({
+    run,
+    folder,
+  }) => {
+    const data = pathToFileURL(path.join(folder, "x.npz")).href;
+    const recipe = `evaluation: { data: "${data}", latencyBudgetSeconds: 0 }`;
+    const propose = async (id: string, value: number) => {
+      const values = Array.from({ length: 64 }, (_, i) => value + i);
+      await writeFloatsNpz(folder, "x", { shape: [1, 64], values });
+      const options = { event: pullRequest(), environment: { GITHUB_RUN_ID: id } };
+      return run({ recipe, "job-checks": "none" }, options);
+    };
+    const first = await propose("10", 1);
+    const second = await propose("11", 2);
+    for (const { outputs, log } of [first, second]) {
+      assert.equal(outputs["conclusion"], "success", log);
+    }
+    assert.doesNotMatch(second.log, /passed in an earlier run/);
+  },
+
   "what had no baseline is compared once there is one, when its run is repeated": async ({
     run,
   }) => {
@@ -201,11 +228,15 @@ const cases: Readonly<Record<string, (step: NamedStep) => Promise<void>>> = {
 };
 
 test("a pull request", async (t) => {
-  const step = await prepareStep(t, { environment: { MOS_WORKERS: "1" } });
+  const folder = await mkdtemp(path.join(tmpdir(), "data-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const environment = { MOS_WORKERS: "1", MOS_ALLOWED_ROOTS: folder };
+  const step = await prepareStep(t, { environment });
   for (const [name, check] of Object.entries(cases)) {
     const own = { "check-name": name };
     const named: NamedStep = {
       ...step,
+      folder,
       inputs: { ...step.inputs, ...own },
       run: (inputs, options) => step.run({ ...own, ...inputs }, options),
       checkRuns: () => step.gitHub.checkRuns().filter((each) => each.name.startsWith(name)),

@@ -88,6 +88,13 @@ export const specCases: Readonly<Record<string, SpecCase>> = {
   "a model under a folder": job({ model: { source: "file:///models/a.onnx" } }),
   "an uploaded model": job({ model: { source: `upload:sha256:${sha256}` } }),
   "a source as long as allowed": job({ model: { source: source.padEnd(2048, "x") } }),
+  "a source of as many bytes as allowed": job({
+    model: { source: `${source}x${"ü".repeat(1007)}` },
+  }),
+  "a source of more bytes": job(
+    { model: { source: `${source}x${"ü".repeat(1008)}` } },
+    "model.source",
+  ),
   "a name of 200 emoji": job({ name: "🙂".repeat(200) }),
   "a name of 201 emoji": job({ name: "🙂".repeat(201) }, "name"),
   "32 labels": job({ labels: Object.fromEntries(names(32).map((name) => [name, name])) }),
@@ -103,6 +110,18 @@ export const specCases: Readonly<Record<string, SpecCase>> = {
   "a model without a source": job({ model: {} }, "model.source"),
   "a model as a string": job({ model: source }, "model"),
   "a source that is no URL": job({ model: { source: "detector.onnx" } }, "model.source"),
+  "a source whose host is none": job({ model: { source: "https://[" } }, "model.source"),
+  "a source whose port is none": job(
+    { model: { source: "https://models.test:a/net" } },
+    "model.source",
+  ),
+  "data without a host": job(
+    { recipe: { evaluation: { data: "https://" } } },
+    "recipe.evaluation.data",
+  ),
+  "a source with a space and a percent sign": job({
+    model: { source: "https://models.test/50% of a net?of=50%" },
+  }),
   "a source with another scheme": job(
     { model: { source: "ftp://models.test/a.onnx" } },
     "model.source",

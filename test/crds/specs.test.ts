@@ -34,6 +34,8 @@ test("rules across fields, and sources, are reported in the same words", { skip 
     "int4-weight for each channel",
     "int8-dynamic in blocks",
     "a source with another scheme",
+    "a source whose host is none",
+    "a source of more bytes",
     "an upload with more behind its hash",
     "a model that is nowhere",
   ]) {

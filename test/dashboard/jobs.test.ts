@@ -131,7 +131,7 @@ async function checkSearch(page: Page, { origin }: Dashboard): Promise<void> {
   await page.goBack();
   await search(page, "status:failed");
   await page.waitForURL(/status=Failed/);
-  await page.getByRole("link", { name: "Remove the filter name has ETECT" }).click();
+  await page.getByRole("link", { name: "Remove the filter model has ETECT" }).click();
   await page.waitForURL((url) => !url.search.includes("search="));
 }
 

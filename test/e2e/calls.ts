@@ -30,6 +30,8 @@ const rareOperatorCalls = [
   "get namespaces",
   // Another operator leads.
   "watch leases",
+  // The release is uninstalled.
+  "delete leases",
 ];
 
 /** The same of the service. */

@@ -7,7 +7,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import { ServiceError } from "../../src/contract/errors.ts";
 import { resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
-import { createNormal, createRandom } from "../../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../../src/engine/samples/generate-sample.ts";
 import {
   AttributeProto_AttributeType as AttributeType,
   TensorProto_DataLocation as DataLocation,

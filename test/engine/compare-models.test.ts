@@ -186,7 +186,8 @@ test("a result has its original's nodes, with what restores the weights that cha
     error: form === null ? null : { sqnrDb, cosine: 1, maxAbsoluteError: 0 },
   });
   const weights = [weightOf("w1", "int8", 20), weightOf("w2", null, 0)];
-  const paths = { originalPath, resultPath, weights, maxModelBytes: 1e9, signal };
+  const files = { originalPath, resultPath, provider: "cpu" } as const;
+  const paths = { ...files, weights, maxModelBytes: 1e9, signal };
   const { changes: diff, graph: shown } = await compareResult(paths);
   assert.deepEqual(
     shown?.nodes.map(({ name }) => name),

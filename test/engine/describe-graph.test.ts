@@ -51,7 +51,7 @@ test("a description names the original's nodes, what they take and their weights
     ["w", "v"],
   );
   const reported = plan.weights.map(({ weight }) => weight);
-  const graph = await describeOriginal(file, reported, Number.MAX_SAFE_INTEGER);
+  const graph = await describeOriginal(file, "cpu", reported, Number.MAX_SAFE_INTEGER);
   const { nodes, values, inputs, outputs } = graph;
   const nameOf = (position: number | null) => values[position ?? -1]?.name;
   assert.deepEqual(
@@ -89,7 +89,7 @@ test("a description names the original's nodes, what they take and their weights
     ],
   );
   const scratch = { scratchDirectory: folder, threads: 1, signal: t.signal };
-  const typed = await inferGraphTypes(graph, file, scratch);
+  const typed = await inferGraphTypes(graph, file, "cpu", scratch);
   assert.deepEqual(
     typed.values.map(({ name, type }) => [name, type]),
     [

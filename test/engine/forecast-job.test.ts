@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { findTarget, resolveRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import { builtinTargets } from "../../src/contract/jobs/target.ts";
-import { readPeakMemoryBytes } from "../../src/engine/evaluate/read-peak-memory-bytes.ts";
+import { readPeakMemoryBytes } from "../../src/engine/runtime/read-peak-memory-bytes.ts";
 import { forecastJob } from "../../src/engine/forecast-job.ts";
 import { planCompression } from "../../src/engine/plan-compression.ts";
 import { realModel } from "../support/real-models.ts";
@@ -17,6 +17,7 @@ test("a forecast adds nothing to memory that was freed before", async () => {
   freed.transfer(0);
   const forecast = await forecastJob(plan, {
     recipe,
+    executionProvider: "cpu",
     isCheckpoint: false,
     isRemote: false,
     isAssembled: false,

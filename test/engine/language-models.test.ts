@@ -76,8 +76,8 @@ async function evaluate(
 for (const name of ["untied", "tied", "tied with normalized queries"] as const) {
   test(`a ${name} decoder is evaluated on its first tokens`, { skip: pythonMissing }, async () => {
     const { sqnrDb, log } = await evaluate(await compressVariant(name, int4));
-    assert.match(log, /past_key_values\.1\.value: float32\[1,2,0,32\]/);
-    assert.match(log, /attention_mask: int64\[1,32\]/);
+    assert.match(log, /"past_key_values\.1\.value": .*; 1 × 2 × 0 × 32,/);
+    assert.match(log, /the first: 32 tokens$/m);
     assert.ok(sqnrDb > 8, `${sqnrDb} dB`);
   });
 }
@@ -87,7 +87,7 @@ test("a decoder that is run in stages is evaluated too", { skip: pythonMissing }
   const availableBytes = Math.ceil((128 * 1024 ** 2 + 2 * 200_000) / 0.75);
   const { sqnrDb, log } = await evaluate(result, { availableBytes });
   assert.match(log, /original does not fit into memory and is run in \d stages/);
-  assert.match(log, /past_key_values\.0\.key: float32\[1,2,0,32\]/);
+  assert.match(log, /"past_key_values\.0\.key": .*; 1 × 2 × 0 × 32,/);
   assert.ok(sqnrDb > 8, `${sqnrDb} dB`);
 });
 

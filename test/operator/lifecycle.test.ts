@@ -71,6 +71,7 @@ suite("the end of an installation in mid-work", { skip: clusterMissing }, () => 
     // Without those of the Deployment, whose end nobody waits for.
     const left = await kubectl("get", "pods,jobs", "-l", "!app", "-o", "name");
     assert.equal(left, "pod/foreign\njob.batch/foreign\n");
+    assert.equal(await kubectl("get", "leases", "-o", "name"), "");
     const [status, finalizers] = (
       await kubectl("get", "cpj/left", "-o", "jsonpath={.status.status}/{.metadata.finalizers}")
     ).split("/");

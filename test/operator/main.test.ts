@@ -4,8 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { builtinTargets } from "../../src/contract/jobs/target.ts";
+import { resources } from "../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../support/cluster/shared-cluster.ts";
+import { until } from "../support/until.ts";
+import { observeJobs } from "./compression-job/observe-jobs.ts";
 import { spawnOperator, startOperator } from "./start-operator.ts";
 
 const skip = clusterMissing;
@@ -107,6 +110,48 @@ for (const [what, pod, message] of notPods) {
     assert.doesNotMatch(output, /^cpu: /m);
   });
 }
+
+test("jobs wait where a policy refuses their Jobs, and the operator works", { skip }, async (t) => {
+  const { cluster, namespace } = await createTestNamespace();
+  const { kubeconfig } = cluster;
+  const policyName = `no-jobs-${namespace}`;
+  const kinds = { apiGroups: ["batch"], apiVersions: ["v1"], resources: ["jobs"] };
+  const matchConstraints = { resourceRules: [{ ...kinds, operations: ["CREATE"] }] };
+  const matchLabels = { "kubernetes.io/metadata.name": namespace };
+  const specs = {
+    ValidatingAdmissionPolicy: { matchConstraints, validations: [{ expression: "false" }] },
+    ValidatingAdmissionPolicyBinding: {
+      policyName,
+      validationActions: ["Deny"],
+      matchResources: { namespaceSelector: { matchLabels } },
+    },
+  };
+  const items = Object.entries(specs).map(([kind, spec]) => ({
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind,
+    metadata: { name: policyName },
+    spec,
+  }));
+  const list = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+  await cluster.kubectl(["create", "-f", "-"], list);
+  t.after(() => cluster.kubectl(["delete", "-f", "-"], list));
+  await using jobs = await observeJobs(cluster, namespace);
+  const template = { spec: { restartPolicy: "Never", containers: [{ name: "a", image: "a" }] } };
+  const probe = { metadata: { name: "probe" }, spec: { suspend: true, template } };
+  await until("the policy refuses Jobs", () =>
+    jobs.client.create(resources.jobs, probe, { dryRun: true }).then(
+      () => false,
+      () => true,
+    ),
+  );
+  await using _operator = await startOperator({ kubeconfig, namespace });
+  await jobs.create({ name: "refused" });
+  const { status } = await jobs.until("refused", ({ status: { statusReason } }) =>
+    Boolean(statusReason),
+  );
+  assert.deepEqual([status.status, status.statusReason], ["Pending", "pod_refused"]);
+  assert.match(status.statusMessage ?? "", /ValidatingAdmissionPolicy 'no-jobs-/);
+});
 
 test("an operator that is asked to stop hands the leadership on", { skip }, async () => {
   const { cluster, namespace } = await createTestNamespace();

@@ -24,6 +24,20 @@ test("a baseline's latency is that of the same run, or said not to be timed", ()
   assert.match(write({ ...latency, baseline: { ratio: 1.25 } }), / \| 8\.00 \| ▲ 25\.0 %/);
 });
 
+test("weights are counted as the report lists them, which is not the original's count", () => {
+  const { telemetry, ...job } = makeCompletedJob();
+  const weights = { total: 34, quantized: 14, quantizedBytes: 1000 };
+  const { rows } = measurementTable({ ...job, telemetry: { ...telemetry, weights } });
+  assert.match(rows.join("\n"), /^\| weights \|  \| 14 of 34 changed \|/m);
+});
+
+test("a GPU's memory stands beside the machine's", () => {
+  const { telemetry, ...job } = makeCompletedJob();
+  const memory = { ...telemetry.memory, originalGpuBytes: 2_100_000_000, resultGpuBytes: 7e8 };
+  const { rows } = measurementTable({ ...job, telemetry: { ...telemetry, memory } });
+  assert.match(rows.join("\n"), /^\| GPU memory \| 2\.10 GB \| 700 MB \|/m);
+});
+
 test("a language model's check run has its perplexity, divergence and next tokens", () => {
   const logits = { name: "logits", sqnrDb: 9.5, cosine: 0.95, maxAbsoluteError: 17 };
   const job = makeCompletedJob({

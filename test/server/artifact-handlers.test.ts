@@ -61,6 +61,16 @@ test("HEAD of a file gives its headers and no bytes", async (t) => {
   assert.equal(await answer.text(), "");
 });
 
+test("HEAD gives the headers of the whole file, whatever part is asked for", async (t) => {
+  const { ask, path } = await finishedJob(t);
+  for (const range of ["bytes=2-4", "bytes=10-"]) {
+    const answer = await ask(`HEAD ${path}/model.onnx`, { headers: { range } });
+    assert.equal(answer.status, 200, range);
+    assert.equal(answer.headers.get("content-length"), "10");
+    assert.equal(answer.headers.get("content-range"), null);
+  }
+});
+
 test("a part of a file is downloaded", async (t) => {
   const { ask, path } = await finishedJob(t);
   const answer = await ask(`GET ${path}/model.onnx`, { headers: { range: "bytes=2-4" } });

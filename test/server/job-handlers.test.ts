@@ -121,7 +121,7 @@ const refused: [string, object, string, string][] = [
     "model_source_refused",
     "/model/source",
   ],
-  ["no URL", { model: { source: "https://" } }, "model_source_refused", "/model/source"],
+  ["no URL", { model: { source: "https://" } }, "validation_failed", "/model/source"],
   [
     "evaluation data from a private address",
     { recipe: { evaluation: { data: "https://10.0.0.1/samples.npz" } } },

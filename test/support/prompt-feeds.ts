@@ -10,7 +10,11 @@ export function promptFeeds(
   const caches = session.inputMetadata.flatMap((input) => {
     if (!input.isTensor || !input.name.startsWith("past_key_values.")) return [];
     const dims = input.shape.map((size, axis) => (typeof size === "number" ? size : 1 - axis / 2));
-    return [[input.name, new Tensor("float32", new Float32Array(), dims)] as const];
+    const empty =
+      input.type === "float16"
+        ? new Tensor("float16", new Uint16Array(), dims)
+        : new Tensor("float32", new Float32Array(), dims);
+    return [[input.name, empty] as const];
   });
   return {
     input_ids: int64(tokens),

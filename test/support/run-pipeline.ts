@@ -1,14 +1,14 @@
 import path from "node:path";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import type { PipelineManifest } from "../../src/contract/jobs/pipeline.ts";
-import { generateSample } from "../../src/engine/evaluate/generate-sample.ts";
-import { sizeChoices } from "../../src/engine/evaluate/input-sizes.ts";
+import { generateSample } from "../../src/engine/samples/generate-sample.ts";
+import { sizeChoices } from "../../src/engine/samples/input-sizes.ts";
 import {
   isElementType,
   rawTensorElements,
   type Sample,
   type TensorData,
-} from "../../src/engine/evaluate/tensor-data.ts";
+} from "../../src/engine/runtime/tensor-data.ts";
 
 // ONNX Runtime's binding takes a Float16Array for empty. Its first tensor decides what half precision is held in.
 const { Float16Array } = globalThis;

@@ -3,7 +3,7 @@ import { test, type TestContext } from "node:test";
 import { maxLogLineBytes } from "../../src/contract/jobs/log.ts";
 import { maxReportedOutputs } from "../../src/contract/jobs/telemetry.ts";
 import { limits } from "../../src/contract/limits.ts";
-import { EventSender } from "../../src/worker/event-sender.ts";
+import { EventSender } from "../../src/worker/reporter.ts";
 import { createServiceConnection, ServiceRefusal } from "../../src/worker/service-connection.ts";
 import { standInService } from "./stand-in-service.ts";
 

@@ -19,6 +19,7 @@ export const eventReasonTable = {
   Started: "The Job of the job's next step was created.",
   Suspended: "The batch's jobs are suspended.",
   SyncRequested:
-    "A worker Job had no pod for a minute: Kubernetes' Job controller is asked to sync it.",
+    "A worker Job had no pod for a minute more than Kubernetes' Job controller waits: it is asked " +
+    "to sync the Job.",
 } as const;
 export type EventReason = keyof typeof eventReasonTable;

@@ -158,7 +158,7 @@ export const actionOutputs = {
   "report-markdown": "Path of the report as Markdown.",
   artifacts:
     "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
-    "where `download` is `true`.",
+    "and `-2` behind it where another job has that name, where `download` is `true`.",
 } as const;
 
 export type ActionOutputName = keyof typeof actionOutputs;

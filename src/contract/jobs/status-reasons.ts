@@ -45,8 +45,8 @@ export const statusReasonTable = {
     message: "Waiting for a pod to begin the work",
     setBy: "operator",
     action:
-      "Nothing, where a node fetches a large image; otherwise `kubectl describe pod` says what the " +
-      "pod waits for.",
+      "Nothing, where a node fetches a large image, or Kubernetes waits after a pod was lost: 10 s, " +
+      "and longer each time; otherwise `kubectl describe pod` says what the pod waits for.",
   },
   starting: {
     status: "Pending",

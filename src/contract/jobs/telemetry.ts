@@ -159,9 +159,13 @@ export type JobCosts = z.infer<typeof jobCosts>;
 
 const peakMemory = "Peak resident memory, bytes, that running";
 const peakMemoryScope =
-  " takes: the model, its inputs and outputs, without Node and the runtime themselves. On a GPU " +
-  "that is memory of the machine, CUDA's included, and not of the GPU. Absent for a model that " +
-  "does not fit into the available memory and was run in stages.";
+  " takes: the model, its inputs and outputs, without Node and the runtime themselves, but with " +
+  "CUDA's libraries where it is run on a GPU. Absent for a model that does not fit into the " +
+  "available memory and was run in stages.";
+const gpuMemory = "Memory of the GPU, bytes, that ONNX Runtime has taken after running";
+const gpuMemoryScope =
+  " on the samples: weights, values between operators and work space, without CUDA's context. " +
+  "What other programs on the GPU take meanwhile counts too. Absent where it is not known.";
 
 /** Not an enum, since warnings of other versions are read too. */
 const warningCode = shownLine(textLimits.reason).describe(
@@ -230,7 +234,13 @@ export const telemetry = z
       ),
     weights: z
       .object({
-        total: z.int().min(0).describe("Weights of the model."),
+        total: z
+          .int()
+          .min(0)
+          .describe(
+            "Weights that the report lists: those of the model, without those that became part of " +
+              "others, such as a batch normalization's of a convolution's.",
+          ),
         quantized: z
           .int()
           .min(0)
@@ -298,6 +308,8 @@ export const telemetry = z
       .object({
         originalPeakBytes: z.int().min(0).describe(`${peakMemory} the original${peakMemoryScope}`),
         resultPeakBytes: z.int().min(0).describe(`${peakMemory} the result${peakMemoryScope}`),
+        originalGpuBytes: z.int().min(0).describe(`${gpuMemory} the original${gpuMemoryScope}`),
+        resultGpuBytes: z.int().min(0).describe(`${gpuMemory} the result${gpuMemoryScope}`),
         workerPeakBytes: z
           .int()
           .min(0)

@@ -19,11 +19,18 @@ const message =
   "must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, " +
   "hf://OWNER/REPOSITORY@REVISION, the same with /PATH, file:///… or upload:sha256:<64 hex digits>";
 
+const addressMessage = "must be a URL with a valid host and port";
+
+/** An entry of an index of PostgreSQL has 2,700 bytes at most, with the other fields of the row. */
+const maxBytes = 2048;
+const bytesMessage = `must have at most ${maxBytes} bytes`;
+const encoder = new TextEncoder();
+
 /** Where a file is that a job reads: its model, or the data of its evaluation. */
-export const modelSource = boundedText({ min: 1, max: 2048 }).regex(
-  new RegExp(`^(${alternatives.join("|")})`),
-  { error: message },
-);
+export const modelSource = boundedText({ min: 1, max: maxBytes })
+  .refine((source) => encoder.encode(source).length <= maxBytes, { error: bytesMessage })
+  .regex(new RegExp(`^(${alternatives.join("|")})`), { error: message, abort: true })
+  .refine((source) => URL.canParse(source), { error: addressMessage });
 
 /** The API server bounds the length of a pattern in CEL: each form has a rule of its own, `\w` is ASCII. */
 const celForms = Object.entries(forms)
@@ -34,9 +41,18 @@ const celForms = Object.entries(forms)
   });
 const starts = Object.keys(forms).map((start) => `'${start}'`);
 valueRules.add(modelSource, {
-  rules: [`[${starts.join(", ")}].exists(start, self.startsWith(start))`, ...celForms].map(
-    (cel) => ({ message, cel }),
-  ),
+  rules: [
+    ...[`[${starts.join(", ")}].exists(start, self.startsWith(start))`, ...celForms].map((cel) => ({
+      message,
+      cel,
+    })),
+    { message: bytesMessage, cel: `bytes(self).size() <= ${maxBytes}` },
+    // The API server refuses paths that browsers take, such as /100%: it is asked for the host only.
+    {
+      message: addressMessage,
+      cel: "!self.startsWith('http') || isURL(self.find('^https?://[^/?#]+'))",
+    },
+  ],
 });
 
 /** Whether workers get a file over the network, so that later steps of a job use a stored copy. */
@@ -82,8 +98,8 @@ export function sourceBeside(source: string, path: string): string {
 export function isSourceBeside(source: string, other: string): boolean {
   if (source === other) return true;
   if (isLocatedSource(other)) return source.startsWith(folderPart(other));
-  const [url, base] = [URL.parse(source), URL.parse(other)];
-  if (url === null || base === null || !isRemoteSource(other)) return false;
+  if (!isRemoteSource(other)) return false;
+  const [url, base] = [new URL(source), new URL(other)];
   const isBelow = url.pathname.startsWith(folderPart(base.pathname));
   url.pathname = base.pathname;
   return isBelow && url.href === base.href;

@@ -147,6 +147,12 @@ const figureRows: readonly FigureRow[] = [
     best: "least",
   },
   {
+    title: "GPU memory",
+    read: ({ telemetry }) => telemetry.memory?.resultGpuBytes,
+    format: formatBytes,
+    best: "least",
+  },
+  {
     title: "Weights changed",
     read: ({ telemetry }) => telemetry.weights?.quantized,
     format: (count, { telemetry }) => `${count} of ${telemetry.weights?.total ?? count}`,

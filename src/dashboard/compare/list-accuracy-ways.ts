@@ -1,24 +1,27 @@
 import { letterOf } from "./name-jobs.ts";
+import { sampleNames } from "../../contract/jobs/figure-names.ts";
 import type { Job } from "../../contract/jobs/job.ts";
+import { truncate } from "../../contract/text/truncate.ts";
+
+type MeasuredJob = Pick<Job, "recipe" | "telemetry">;
 
 /**
  * In which ways the accuracy of jobs was measured, each with the letters of its jobs; figures of
  * several ways say nothing of each other.
  */
-export function listAccuracyWays(jobs: readonly Pick<Job, "telemetry">[]): string[] {
-  const ways = Map.groupBy(jobs.keys(), (index) => describeWay(jobs[index]?.telemetry.accuracy));
+export function listAccuracyWays(jobs: readonly MeasuredJob[]): string[] {
+  const ways = Map.groupBy(jobs.entries(), ([, job]) => describeWay(job));
   return [...ways].flatMap(([way, members]) =>
-    way === undefined ? [] : `${members.map(letterOf).join(", ")} ${way}`,
+    way === undefined
+      ? []
+      : `${members.map(([index]) => letterOf(index)).join(", ")} ${truncate(way, 80)}`,
   );
 }
 
-const samplesFrom = {
-  caller: "on samples that were provided",
-  generated: "on generated samples",
-  builtin: "on the built-in text",
-} as const;
-
-function describeWay(accuracy: Job["telemetry"]["accuracy"]): string | undefined {
+function describeWay({ recipe, telemetry: { accuracy } }: MeasuredJob): string | undefined {
   if (accuracy === undefined) return undefined;
-  return accuracy.level === "weights" ? "by the worst weight" : samplesFrom[accuracy.data];
+  const { level, data } = accuracy;
+  if (level === "weights") return "by the worst weight";
+  const source = data === "caller" ? `, ${recipe.evaluation.data}` : "";
+  return `on ${sampleNames[data]}${source}`;
 }

@@ -1,4 +1,5 @@
 import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
+import { sampleNames } from "../../contract/jobs/figure-names.ts";
 import { type GateName, gateTable } from "../../contract/jobs/gate-table.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import {
@@ -136,18 +137,12 @@ interface AccuracyCardProps extends LimitProps {
   readonly accuracy: NonNullable<Telemetry["accuracy"]>;
 }
 
-const samplesFrom = {
-  caller: "samples that you provided",
-  generated: "generated samples",
-  builtin: "windows of the built-in text",
-} as const;
-
 function AccuracyCard({ accuracy, limit, ...judged }: AccuracyCardProps) {
   const { sqnrDb, cosine, samples, data, level, outputs, language } = accuracy;
   const worst = outputs.length > 1 ? `Worst of ${outputs.length} outputs, on` : "On";
   // A ruined result lies below 0, and must not look as if it were 0.
   const leastDb = Math.min(0, 10 * Math.floor(sqnrDb / 10));
-  const measured = `${worst} ${samples} ${samplesFrom[data]}`;
+  const measured = `${worst} ${samples} ${sampleNames[data]}`;
   return (
     <FigureCard
       title="Accuracy"

@@ -77,12 +77,19 @@ function listRunFacts(job: JobDetail, wasLive: boolean): Fact[] {
   const facts: Fact[] = [
     { name: "Run time", text: ran || unknown },
     { name: "Memory", text: describeCost(telemetry, "peakMemoryBytes") ?? unknown },
+    { name: "GPU memory", text: describeGpuMemory(telemetry) },
     { name: "Disk", text: describeCost(telemetry, "diskBytes") ?? unknown },
     { name: "Cancelled by", text: wasLive ? undefined : job.cancelledBy?.name },
     { name: "Measured on", text: device ? `${device.name}, ${device.threads} threads` : unknown },
     { name: "Runtime", text: device ? `${device.runtime}, ${device.executionProvider}` : unknown },
   ];
   return facts.filter(({ text }) => text !== undefined);
+}
+
+function describeGpuMemory({ memory }: JobDetail["telemetry"]): string | undefined {
+  const { originalGpuBytes: original, resultGpuBytes: result } = memory ?? {};
+  if (original === undefined || result === undefined) return undefined;
+  return `${formatBytes(result)}, ${formatBytes(original)} of the original`;
 }
 
 /** What was measured, beside what was forecast. */

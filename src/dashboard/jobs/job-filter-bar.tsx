@@ -87,7 +87,7 @@ function listChips(filters: JobFilters): ChipProps[] {
   const several = (["label", "search"] as const).flatMap((list) =>
     filters[list].map((value) => {
       const others = filters[list].filter((other) => other !== value);
-      const name = list === "search" ? "name has" : list;
+      const name = list === "search" ? "model has" : list;
       return { name, value, href: jobListAddress({ ...filters, [list]: others }) };
     }),
   );

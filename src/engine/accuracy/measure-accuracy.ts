@@ -3,8 +3,10 @@ import type { Recording } from "./record-original.ts";
 import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings } from "./sample-visitor.ts";
 import { ServiceError } from "../../contract/errors.ts";
+import { sampleNames } from "../../contract/jobs/figure-names.ts";
 import type { Accuracy, Telemetry } from "../../contract/jobs/telemetry.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
+import type { SessionMemory } from "../runtime/model-session.ts";
 import { describeNotFiniteOutputs, isNothingCompared } from "../evaluate/not-finite-outputs.ts";
 import {
   addSampleOutput,
@@ -13,7 +15,7 @@ import {
 } from "../evaluate/output-comparison.ts";
 import { addNextTokens, emptyNextTokens, summarizeNextTokens } from "../evaluate/next-tokens.ts";
 import { describeLowAccuracy, summarizeAccuracy } from "../evaluate/summarize-accuracy.ts";
-import { type Sample, type TensorData, tensorNumbers } from "../evaluate/tensor-data.ts";
+import { type Sample, type TensorData, tensorNumbers } from "../runtime/tensor-data.ts";
 
 interface AccuracyOptions extends RunSettings {
   readonly minCosine: number;
@@ -45,7 +47,12 @@ export async function measureAccuracy(
   const cause = await findNotANumber(source.samples);
   const notFinite = describeNotFiniteOutputs(compared.comparisons, cause);
   const known = {
-    memory: { originalPeakBytes: recording.peakBytes, resultPeakBytes: compared.peakBytes },
+    memory: {
+      originalPeakBytes: recording.memory.peakBytes,
+      resultPeakBytes: compared.memory.peakBytes,
+      originalGpuBytes: recording.memory.gpuBytes,
+      resultGpuBytes: compared.memory.gpuBytes,
+    },
     warnings: [...recording.warnings, ...compared.warnings, ...notFinite],
   };
   if (isNothingCompared(compared.comparisons)) {
@@ -74,8 +81,7 @@ function judgeAccuracy(
   if (accuracy.data === "caller") {
     return { warnings: [...warnings], error: new ServiceError(code, low) };
   }
-  const data = accuracy.data === "builtin" ? "on the built-in text" : "on generated data";
-  const warning = { code, message: `${low} (${data})` } as const;
+  const warning = { code, message: `${low} (on ${sampleNames[accuracy.data]})` } as const;
   return { warnings: [...warnings, warning] };
 }
 
@@ -94,7 +100,7 @@ interface ComparedResult {
   readonly comparisons: readonly OutputComparison[];
   /** Absent for samples that are no windows of tokens. */
   readonly language: Accuracy["language"];
-  readonly peakBytes: number | undefined;
+  readonly memory: Partial<SessionMemory>;
   readonly warnings: readonly EvaluationWarning[];
 }
 
@@ -124,9 +130,9 @@ async function compareResult(
     },
     onProgress: (fraction: number) => options.onProgress(fraction, "Comparing the result"),
   };
-  const { peakBytes, warnings } = await runOnSamples(run, visitor, options);
+  const { memory, warnings } = await runOnSamples(run, visitor, options);
   const language = source.windows && summarizeNextTokens(nextTokens);
-  return { comparisons: [...comparisons.values()], language, peakBytes, warnings };
+  return { comparisons: [...comparisons.values()], language, memory, warnings };
 }
 
 /** Names the first input that has NaN; undefined if there is none. */

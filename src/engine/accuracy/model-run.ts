@@ -3,7 +3,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 import { errorMessage } from "../../log/error-message.ts";
-import type { ModelPair } from "../evaluate/model-session.ts";
+import type { ModelPair } from "../runtime/model-session.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { openModel } from "../onnx/open-model.ts";
 import { pipelineGraph, type PipelineGraph } from "../pipeline/pipeline-graph.ts";

@@ -5,9 +5,9 @@ import {
   createTokenSample,
   findLanguageInputs,
   type LanguageInputs,
-} from "../evaluate/language-inputs.ts";
-import type { SampleSource } from "../evaluate/open-samples.ts";
-import type { RunnableModel } from "../evaluate/model-session.ts";
+} from "../samples/language-inputs.ts";
+import type { SampleSource } from "../samples/open-samples.ts";
+import type { RunnableModel } from "../runtime/model-session.ts";
 import {
   type BuiltinText,
   isText,
@@ -15,7 +15,7 @@ import {
   readCallerWindows,
   type TextTokenizer,
   type TokenWindow,
-} from "../evaluate/token-windows.ts";
+} from "../samples/token-windows.ts";
 
 interface TextOptions {
   /** The checkpoint that the model was written from, which has its tokenizer. */

@@ -1,10 +1,11 @@
 import { comparableOutputs } from "../evaluate/output-comparison.ts";
-import { describeShapes } from "../evaluate/generate-sample.ts";
+import { describeShapes } from "../samples/generate-sample.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
-import { logitsName } from "../evaluate/language-inputs.ts";
+import { logitsName } from "../runtime/logit-rows.ts";
+import { describeTokens } from "../samples/language-inputs.ts";
 import { openTextSamples } from "./open-text-samples.ts";
-import { openSamples } from "../evaluate/open-samples.ts";
-import type { RunnableModel } from "../evaluate/model-session.ts";
+import { openSamples } from "../samples/open-samples.ts";
+import type { RunnableModel, SessionMemory } from "../runtime/model-session.ts";
 import type { ModelRun } from "./model-run.ts";
 import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings, SampleWork } from "./sample-visitor.ts";
@@ -27,7 +28,7 @@ export interface Recording extends SampleWork, AsyncDisposable {
   /** Outputs between 0 and 1. */
   readonly boundedOutputs: ReadonlySet<string>;
   readonly warnings: readonly EvaluationWarning[];
-  readonly peakBytes: number | undefined;
+  readonly memory: Partial<SessionMemory>;
 }
 
 /**
@@ -48,7 +49,7 @@ export async function recordOriginal(run: ModelRun, options: RecordOptions): Pro
       const source = resources.use(await opened);
       const uncompared = [...others, ...warnings];
       for await (const sample of source.samples) {
-        const first = describeShapes(sample);
+        const first = describeTokens(sample) ?? describeShapes(sample);
         log(`Comparing ${source.count} ${source.data} samples, the first: ${first}`);
         break;
       }
@@ -60,7 +61,7 @@ export async function recordOriginal(run: ModelRun, options: RecordOptions): Pro
     visit: tensors.write.bind(tensors),
     onProgress: (fraction: number) => onProgress(fraction, "Running the original"),
   };
-  const { work, peakBytes, warnings } = await runOnSamples(run, visitor, options);
+  const { work, memory, warnings } = await runOnSamples(run, visitor, options);
   const boundedOutputs = await findBoundedOutputs(run.path);
   const owned = resources.move();
   return {
@@ -68,7 +69,7 @@ export async function recordOriginal(run: ModelRun, options: RecordOptions): Pro
     boundedOutputs,
     tensors,
     warnings: [...work.uncompared, ...warnings],
-    peakBytes,
+    memory,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

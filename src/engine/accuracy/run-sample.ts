@@ -1,8 +1,8 @@
-import { describeSample } from "../evaluate/generate-sample.ts";
-import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
-import type { ModelPair, RunnableModel, SummedSample } from "../evaluate/model-session.ts";
-import type { SampleSource } from "../evaluate/open-samples.ts";
-import type { Sample, TensorData } from "../evaluate/tensor-data.ts";
+import { describeSample } from "../samples/generate-sample.ts";
+import { labelRuntimeErrors } from "../runtime/label-runtime-errors.ts";
+import type { ModelPair, RunnableModel, SummedSample } from "../runtime/model-session.ts";
+import type { SampleSource } from "../samples/open-samples.ts";
+import type { Sample, TensorData } from "../runtime/tensor-data.ts";
 
 interface RunOptions {
   readonly which: keyof ModelPair;

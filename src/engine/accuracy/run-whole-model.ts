@@ -6,9 +6,9 @@ import { runStages } from "./run-stages.ts";
 import type { RunSettings, SampleRun, SampleVisitor, SampleWork } from "./sample-visitor.ts";
 import { countNodesOnCpu, describeNodesOnCpu } from "../evaluate/count-nodes-on-cpu.ts";
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
-import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
-import { sumSample } from "../evaluate/summed-rows.ts";
-import { ModelSession } from "../evaluate/model-session.ts";
+import { labelRuntimeErrors } from "../runtime/label-runtime-errors.ts";
+import { sumSample } from "../runtime/summed-rows.ts";
+import { ModelSession } from "../runtime/model-session.ts";
 
 /** Runs a model in one session. Its place is profiled where nodes may run on the CPU instead. */
 async function runWholeModel<Work extends SampleWork>(
@@ -50,8 +50,8 @@ async function runInSession<Work extends SampleWork>(
     onProgress(++index / source.count);
   }
   if (sums !== undefined) onSums?.(await labelRuntimeErrors(which, session.writeSums(), signal));
-  const peakBytes = await labelRuntimeErrors(which, session.readPeakMemory(), signal);
-  return { work, peakBytes, warnings };
+  const memory = await labelRuntimeErrors(which, session.readMemory(), signal);
+  return { work, memory, warnings };
 }
 
 async function openSession(
@@ -91,5 +91,5 @@ export async function runOnSamples<Work extends SampleWork>(
   const { staging } = run;
   if (staging === undefined) return runWholeModel(run, visitor, settings);
   const work = await runStages({ ...run, staging }, visitor, settings);
-  return { work, peakBytes: undefined, warnings: [] };
+  return { work, memory: {}, warnings: [] };
 }

@@ -1,7 +1,12 @@
 import type { EvaluationWarning } from "../evaluate/evaluation-warning.ts";
-import type { RowSums, RunnableModel, WrittenSums } from "../evaluate/model-session.ts";
-import type { SampleSource } from "../evaluate/open-samples.ts";
-import type { TensorData } from "../evaluate/tensor-data.ts";
+import type {
+  RowSums,
+  RunnableModel,
+  SessionMemory,
+  WrittenSums,
+} from "../runtime/model-session.ts";
+import type { SampleSource } from "../samples/open-samples.ts";
+import type { TensorData } from "../runtime/tensor-data.ts";
 import type { SpoolMemory } from "./tensor-spool.ts";
 
 export interface RunSettings {
@@ -26,8 +31,8 @@ export interface SampleWork {
 export interface SampleRun<Work extends SampleWork> {
   /** What the visitor chose. */
   readonly work: Work;
-  /** Peak memory that the model adds to its process; undefined where it was run in stages. */
-  readonly peakBytes: number | undefined;
+  /** Nothing is known of a model that was run in stages. */
+  readonly memory: Partial<SessionMemory>;
   readonly warnings: readonly EvaluationWarning[];
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import path from "node:path";
-import type { TensorData } from "../evaluate/tensor-data.ts";
+import type { TensorData } from "../runtime/tensor-data.ts";
 import { readExactly } from "../../model-files/file-access.ts";
 
 interface StoredTensor extends Pick<TensorData, "type" | "shape"> {

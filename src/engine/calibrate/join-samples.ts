@@ -1,7 +1,7 @@
-import type { RunnableModel } from "../evaluate/model-session.ts";
-import type { SampleSource } from "../evaluate/open-samples.ts";
-import { findMask, maskName } from "../evaluate/summed-rows.ts";
-import { elementTypes, type Sample, type TensorData } from "../evaluate/tensor-data.ts";
+import type { RunnableModel } from "../runtime/model-session.ts";
+import type { SampleSource } from "../samples/open-samples.ts";
+import { findMask, maskName } from "../runtime/summed-rows.ts";
+import { elementTypes, type Sample, type TensorData } from "../runtime/tensor-data.ts";
 import { at } from "../onnx/at.ts";
 import { countElements } from "../onnx/tensor-shape.ts";
 

@@ -2,7 +2,7 @@ import { observeActivations, type ObserveOptions } from "./observe-activations.t
 import { ValueHistogram } from "./value-histogram.ts";
 import { at } from "../onnx/at.ts";
 import { countElements } from "../onnx/tensor-shape.ts";
-import { tensorNumbers } from "../evaluate/tensor-data.ts";
+import { tensorNumbers } from "../runtime/tensor-data.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 
 interface RangedValues {

@@ -2,10 +2,10 @@ import { ServiceError } from "../../contract/errors.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { type LaterText, openLaterText } from "../accuracy/open-text-samples.ts";
 import { isCheckpoint } from "../language/open-language-model.ts";
-import { requireTensorInputs } from "../evaluate/generate-sample.ts";
-import { openCallerSamples, openSamples } from "../evaluate/open-samples.ts";
-import type { RunnableModel } from "../evaluate/model-session.ts";
-import { type Sample, tensorNumbers } from "../evaluate/tensor-data.ts";
+import { requireTensorInputs } from "../samples/generate-sample.ts";
+import { openCallerSamples, openSamples } from "../samples/open-samples.ts";
+import type { RunnableModel } from "../runtime/model-session.ts";
+import { type Sample, tensorNumbers } from "../runtime/tensor-data.ts";
 
 interface CalibrationOptions {
   readonly recipe: Pick<Recipe, "calibration" | "evaluation">;

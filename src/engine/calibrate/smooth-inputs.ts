@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { observeActivations, type Observed, type ObserveOptions } from "./observe-activations.ts";
-import { usedRows } from "../evaluate/used-rows.ts";
+import { usedRows } from "../runtime/used-rows.ts";
 import { at } from "../onnx/at.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import type { SmoothedInput } from "../quantize/formats/smoothed-input.ts";

@@ -1,6 +1,9 @@
 import { closeSync, openSync } from "node:fs";
+import path from "node:path";
 import { readExactlySync } from "../../model-files/file-access.ts";
 import { type Encoding, encodings } from "./encodings.ts";
+import { ServiceError } from "../../contract/errors.ts";
+import { roundToFloat16 } from "../quantize/kernels/convert-floats.ts";
 import { fillRotaryCache, type RotaryCache } from "./rotary-cache.ts";
 
 /**
@@ -37,6 +40,15 @@ interface BlockScales {
 
 /** A piece of a tensor: read from a checkpoint, or computed. */
 export type ValueRows = StoredRows | RotaryCache;
+
+/** Types that a graph can have the values of a checkpoint in. */
+export type CheckpointType = "float32" | "float16";
+
+/** Bytes of a value. */
+export const checkpointTypeBytes = { float32: 4, float16: 2 } as const satisfies Record<
+  CheckpointType,
+  number
+>;
 
 /** Number of values of a piece. */
 export function countValues(piece: Pick<ValueRows, "rows" | "columns">): number {
@@ -75,6 +87,27 @@ export class CheckpointValues implements Disposable {
     }
   }
 
+  /**
+   * Fills `into` with the bytes that the values have in a type, from the byte `position` on.
+   * @throws ServiceError model_unsupported for a value beyond the range of the type
+   */
+  readBytes(type: CheckpointType, position: number, into: Uint8Array): void {
+    const width = checkpointTypeBytes[type];
+    const count = into.length / width;
+    if (type === "float32") {
+      return this.read(position / width, new Float32Array(into.buffer, into.byteOffset, count));
+    }
+    const floats = new Float32Array(count);
+    this.read(position / width, floats);
+    const halves = new Uint16Array(into.buffer, into.byteOffset, count);
+    if (roundToFloat16(floats, halves) > 0) {
+      const [piece] = this.#pieces;
+      const file = piece?.kind === "stored" ? `${path.basename(piece.path)} has` : "The model has";
+      const message = `${file} values beyond the range of half precision, in which GPUs run it`;
+      throw new ServiceError("model_unsupported", message);
+    }
+  }
+
   [Symbol.dispose](): void {
     for (const descriptor of this.#descriptors.values()) closeSync(descriptor);
     this.#descriptors.clear();
@@ -105,12 +138,12 @@ export class CheckpointValues implements Disposable {
   }
 
   /** Values that follow one another in the file; those of blocks that are cut are decoded aside. */
-  #readRun({ path, offset, encoding }: StoredRows, start: number, into: Float32Array): void {
+  #readRun({ path: file, offset, encoding }: StoredRows, start: number, into: Float32Array): void {
     const { blockValues, blockBytes, decode } = encodings[encoding];
     const [firstBlock, skipped] = [Math.floor(start / blockValues), start % blockValues];
     const blocks = Math.ceil((skipped + into.length) / blockValues);
     const bytes = this.#reserve(blocks * blockBytes);
-    readExactlySync(this.#open(path), bytes, offset + firstBlock * blockBytes);
+    readExactlySync(this.#open(file), bytes, offset + firstBlock * blockBytes);
     const count = blocks * blockValues;
     if (count === into.length) return decode(bytes, into);
     const values = new Float32Array(count);
@@ -138,9 +171,9 @@ export class CheckpointValues implements Disposable {
     return this.#bytes.subarray(0, length);
   }
 
-  #open(path: string): number {
-    const descriptor = this.#descriptors.get(path) ?? openSync(path, "r");
-    this.#descriptors.set(path, descriptor);
+  #open(file: string): number {
+    const descriptor = this.#descriptors.get(file) ?? openSync(file, "r");
+    this.#descriptors.set(file, descriptor);
     return descriptor;
   }
 }

@@ -17,6 +17,8 @@ import {
 
 interface Compared {
   readonly originalPath: string;
+  /** That the graph of a checkpoint was for. */
+  readonly provider: "cpu" | "cuda";
   /** The result's ONNX file. */
   readonly resultPath: string;
   /** What was done to each of the original's weights. */
@@ -37,8 +39,8 @@ export interface ComparedResult {
  * says how much it changed.
  */
 export async function compareResult(compared: Compared): Promise<ComparedResult> {
-  const { originalPath, resultPath, weights, maxModelBytes, signal } = compared;
-  const original = await openOriginal(originalPath, maxModelBytes);
+  const { originalPath, provider, resultPath, weights, maxModelBytes, signal } = compared;
+  const original = await openOriginal(originalPath, maxModelBytes, provider);
   inlineFunctions(original.proto);
   const result = await openModel(resultPath, Number.MAX_SAFE_INTEGER);
   const [before, after] = [

@@ -1,5 +1,5 @@
 import { maxDistance } from "../../contract/jobs/model-diff.ts";
-import { createRandom } from "../evaluate/generate-sample.ts";
+import { createRandom } from "../samples/generate-sample.ts";
 import { at } from "../onnx/at.ts";
 import { TensorProto_DataType as DataType, type TensorProto } from "../onnx/onnx_pb.js";
 import type { TensorSource } from "../onnx/read-tensor.ts";

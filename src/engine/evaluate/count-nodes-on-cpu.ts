@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
-import type { ModelPair } from "./model-session.ts";
+import type { ModelPair } from "../runtime/model-session.ts";
 
 const bytes = z.coerce.number().default(0);
 

@@ -1,5 +1,5 @@
 import { at } from "../onnx/at.ts";
-import { type TensorData, tensorNumbers } from "./tensor-data.ts";
+import { type TensorData, tensorNumbers } from "../runtime/tensor-data.ts";
 
 /** Smaller probabilities are as good as 0, which has no logarithm. */
 const leastProbability = 1e-30;

@@ -1,9 +1,9 @@
 import { maxRatio } from "../../contract/jobs/latency.ts";
 import type { Accuracy } from "../../contract/jobs/telemetry.ts";
 import { at } from "../onnx/at.ts";
-import { compareRow, prepareRow, readLogitRows } from "./logit-rows.ts";
-import type { TensorData } from "./tensor-data.ts";
-import type { TokenWindow } from "./token-windows.ts";
+import { compareRow, prepareRow, readLogitRows } from "../runtime/logit-rows.ts";
+import type { TensorData } from "../runtime/tensor-data.ts";
+import type { TokenWindow } from "../samples/token-windows.ts";
 
 /** Running comparison of two models' predictions of the next token. */
 export interface NextTokens {

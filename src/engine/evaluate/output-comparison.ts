@@ -1,8 +1,8 @@
 import { addErrors, addMissingErrors, emptyErrorSums, errorMetrics } from "./error-metrics.ts";
 import type { ErrorSums } from "../quantize/kernels/error-sums.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
-import type { RunnableModel } from "./model-session.ts";
-import { isElementType, type TensorData, tensorNumbers } from "./tensor-data.ts";
+import type { RunnableModel } from "../runtime/model-session.ts";
+import { isElementType, type TensorData, tensorNumbers } from "../runtime/tensor-data.ts";
 import { addResponse, emptyResponse, type OutputResponse } from "./output-response.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { OutputAccuracy } from "../../contract/jobs/telemetry.ts";

@@ -2,7 +2,7 @@ import { type Accuracy, maxReportedOutputs } from "../../contract/jobs/telemetry
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import { summarizeOutputAccuracy, type OutputComparison } from "./output-comparison.ts";
 import { isExercised } from "./output-response.ts";
-import type { SampleSource } from "./open-samples.ts";
+import type { SampleSource } from "../samples/open-samples.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 
 interface AccuracySummary {

@@ -3,6 +3,7 @@ import { quoteName } from "../../contract/text/quote-name.ts";
 import { type CheckpointTensor, invalidFileError } from "../checkpoints/checkpoint-tensor.ts";
 import type { StoredRows } from "../checkpoints/checkpoint-values.ts";
 import { encodedBytes } from "../checkpoints/encodings.ts";
+import type { DecoderFacts } from "./decoder-facts.ts";
 
 /** Values of a weight in FP8 that share a scale. */
 export const fp8BlockSizes = { rows: 128, columns: 128 } as const;
@@ -21,10 +22,6 @@ export class CheckpointWeights {
 
   constructor(tensors: ReadonlyMap<string, CheckpointTensor>) {
     this.#tensors = tensors;
-  }
-
-  has(name: string): boolean {
-    return this.#tensors.has(name);
   }
 
   /**
@@ -58,6 +55,43 @@ export class CheckpointWeights {
       interleavedRows,
       blockScales,
     };
+  }
+
+  /** The rows of queries, keys and values, one behind the other, from one tensor or from three. */
+  takeProjections(
+    source: string,
+    facts: DecoderFacts,
+  ): { weights: StoredRows[]; biases: StoredRows[] } {
+    const { heads, kvHeads, headSize, hiddenSize, hasProjectionBias } = facts;
+    const joined = `${source}.qkv_proj.weight`;
+    if (this.#tensors.has(joined)) {
+      const dims = [(heads + 2 * kvHeads) * headSize, hiddenSize];
+      return { weights: [this.take(joined, dims)], biases: [] };
+    }
+    const parts = [
+      ["q_proj", heads * headSize],
+      ["k_proj", kvHeads * headSize],
+      ["v_proj", kvHeads * headSize],
+    ] as const;
+    const take = (part: string, dims: number[]) => this.take(`${source}.${part}`, dims);
+    return {
+      weights: parts.map(([part, rows]) => take(`${part}.weight`, [rows, hiddenSize])),
+      biases: hasProjectionBias ? parts.map(([part, rows]) => take(`${part}.bias`, [rows])) : [],
+    };
+  }
+
+  /** The gate's rows and those beside it, from one tensor or from two. */
+  takeGateAndUp(
+    source: string,
+    { hiddenSize, intermediateSize: count }: DecoderFacts,
+  ): [StoredRows, StoredRows] {
+    const joined = `${source}.gate_up_proj.weight`;
+    if (!this.#tensors.has(joined)) {
+      const take = (part: string) => this.take(`${source}.${part}.weight`, [count, hiddenSize]);
+      return [take("gate_proj"), take("up_proj")];
+    }
+    const take = (from: number) => this.take(joined, [2 * count, hiddenSize], { from, count });
+    return [take(0), take(count)];
   }
 
   /** Says that a tensor is not needed, since another has the same values by the configuration. */

@@ -38,6 +38,8 @@ export interface DecoderFacts {
   readonly hasHeadNorms: boolean;
   /** Whether the outputs of attention and of the feed-forward network have norms too. */
   readonly hasOutputNorms: boolean;
+  /** Whether the sums of layers can lie beyond the range of half precision. */
+  readonly hasWideSums: boolean;
   /** Added to the weights of norms, as Gemma stores them. */
   readonly normAddend: 0 | 1;
   readonly activation: "silu" | "gelu-tanh";

@@ -1,4 +1,4 @@
-import type { ValueRows } from "../checkpoints/checkpoint-values.ts";
+import type { CheckpointType, ValueRows } from "../checkpoints/checkpoint-values.ts";
 import type { RotaryFacts } from "../checkpoints/rotary-cache.ts";
 import { floatAttribute, intAttribute, stringAttribute } from "../onnx/node-attributes.ts";
 import { type AttributeProto, TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
@@ -15,15 +15,18 @@ import { GraphBuilder, runtimeDomain } from "./graph-builder.ts";
  *
  * Each matrix is stored as [outputs, inputs], as checkpoints have it, and transposed by a node of
  * its own, which goes where the matrix is quantized: blocks run along its rows.
+ * @param type that weights and activations have; logits are float32, and so are the sums of layers
+ * where half precision has too small a range for them
  * @throws ServiceError model_invalid, model_unsupported where the checkpoint does not have exactly
  * the tensors that the facts say
  */
 export function writeDecoderGraph(
   facts: DecoderFacts,
   weights: CheckpointWeights,
+  type: CheckpointType,
   { path, bytes }: Pick<OnnxModel, "path" | "bytes">,
 ): OnnxModel {
-  const writer = new DecoderWriter(facts, weights, new GraphBuilder(path, bytes));
+  const writer = new DecoderWriter(facts, weights, new GraphBuilder(path, bytes, type));
   return writer.write();
 }
 
@@ -44,6 +47,8 @@ const cacheParts = ["key", "value"] as const;
 class DecoderWriter {
   readonly #facts: DecoderFacts;
   readonly #weights: CheckpointWeights;
+  /** Of what layers add to, and of its norms. */
+  readonly #trunkType: CheckpointType;
   readonly #graph: GraphBuilder;
   readonly #sharedConstants = new Set<string>();
   readonly #rotaryCaches = new Map<RotaryFacts, { cos: string; sin: string }>();
@@ -51,6 +56,7 @@ class DecoderWriter {
   constructor(facts: DecoderFacts, weights: CheckpointWeights, graph: GraphBuilder) {
     this.#facts = facts;
     this.#weights = weights;
+    this.#trunkType = facts.hasWideSums ? "float32" : graph.type;
     this.#graph = graph;
   }
 
@@ -68,7 +74,7 @@ class DecoderWriter {
       `model.layers.${layers}.final_norm_layernorm.weight`,
     ] as const;
     const { normed } = this.#addNorm(last, residual, ...names);
-    this.#addHead(normed);
+    this.#addHead(this.#narrow(last, normed));
     this.#weights.requireAllTaken();
     return this.#graph.finish();
   }
@@ -77,13 +83,13 @@ class DecoderWriter {
     const { vocabularySize, kvHeads, headSize, layers } = this.#facts;
     this.#graph.addInput("input_ids", "int64", ["batch_size", "sequence_length"]);
     this.#graph.addInput("attention_mask", "int64", ["batch_size", "total_sequence_length"]);
-    this.#graph.addOutput("logits", ["batch_size", "sequence_length", vocabularySize]);
+    this.#graph.addOutput("logits", "float32", ["batch_size", "sequence_length", vocabularySize]);
     for (let layer = 0; layer < layers; layer++) {
       for (const part of cacheParts) {
         const [past, present] = [`past_key_values.${layer}.${part}`, `present.${layer}.${part}`];
         const shape = (tokens: string) => ["batch_size", kvHeads, tokens, headSize];
-        this.#graph.addInput(past, "float32", shape("past_sequence_length"));
-        this.#graph.addOutput(present, shape("total_sequence_length"));
+        this.#graph.addInput(past, this.#graph.type, shape("past_sequence_length"));
+        this.#graph.addOutput(present, this.#graph.type, shape("total_sequence_length"));
       }
     }
   }
@@ -112,11 +118,12 @@ class DecoderWriter {
     const dims = [vocabularySize, hiddenSize];
     const name = "model.embed_tokens.weight";
     const table = this.#graph.addWeight(name, dims, [this.#weights.take(name, dims)]);
-    const rows = this.#graph.addNode({
+    const gathered = this.#graph.addNode({
       name: "/model/embed_tokens/Gather",
       opType: "Gather",
       input: [table, "input_ids"],
     });
+    const rows = this.#widen("/model/embed_tokens", gathered);
     if (embeddingScale === 1) return rows;
     const scale = this.#graph.addConstant("/model/constants/FLOAT/embedding_scale", embeddingScale);
     return this.#graph.addNode({
@@ -132,7 +139,9 @@ class DecoderWriter {
     const addNorm = (name: string, residual: Residual) =>
       this.#addNorm(`${scope}/${name}`, residual, `${stored}.${name}.weight`);
     const input = addNorm("input_layernorm", before);
-    let branch = this.#addAttention(layer, input.normed, sizes);
+    const attentionInput = this.#narrow(`${scope}/input_layernorm`, input.normed);
+    const attended = this.#addAttention(layer, attentionInput, sizes);
+    let branch = this.#widen(`${scope}/attn`, attended);
     if (hasOutputNorms) {
       branch = addNorm("post_attention_layernorm", { trunk: branch, branch: undefined }).normed;
     }
@@ -140,11 +149,24 @@ class DecoderWriter {
       hasOutputNorms ? "pre_feedforward_layernorm" : "post_attention_layernorm",
       { trunk: input.trunk, branch },
     );
-    branch = this.#addFeedForward(layer, middle.normed);
+    const feedForwardInput = this.#narrow(`${scope}/mlp`, middle.normed);
+    branch = this.#widen(`${scope}/mlp`, this.#addFeedForward(layer, feedForwardInput));
     if (hasOutputNorms) {
       branch = addNorm("post_feedforward_layernorm", { trunk: branch, branch: undefined }).normed;
     }
     return { trunk: middle.trunk, branch };
+  }
+
+  /** A value of matrix products as the trunk has them. */
+  #widen(scope: string, value: string): string {
+    if (this.#trunkType === this.#graph.type) return value;
+    return this.#graph.addCast(`${scope}/Cast_wide`, value, this.#trunkType);
+  }
+
+  /** A value of the trunk as matrix products take it. */
+  #narrow(scope: string, value: string): string {
+    if (this.#trunkType === this.#graph.type) return value;
+    return this.#graph.addCast(`${scope}/Cast_narrow`, value, this.#graph.type);
   }
 
   /** Adds the branch to the trunk, where there is one, and the RMS norm of the sum. */
@@ -155,7 +177,7 @@ class DecoderWriter {
     weightName = source,
   ): { trunk: string; normed: string } {
     const { hiddenSize, epsilon } = this.#facts;
-    const weight = this.#addNormWeight(weightName, source, hiddenSize);
+    const weight = this.#addNormWeight(weightName, source, hiddenSize, this.#trunkType);
     if (branch === undefined) {
       const normed = this.#graph.addNode({
         name: `${scope}/LayerNorm`,
@@ -182,11 +204,11 @@ class DecoderWriter {
     return { trunk: sum, normed };
   }
 
-  #addNormWeight(name: string, source: string, size: number): string {
+  #addNormWeight(name: string, source: string, size: number, type: CheckpointType): string {
     const { normAddend } = this.#facts;
     const stored = this.#weights.take(source, [size]);
     const piece = normAddend === 0 ? stored : { ...stored, addend: normAddend };
-    return this.#graph.addWeight(name, [size], [piece]);
+    return this.#graph.addWeight(name, [size], [piece], type);
   }
 
   #addAttention(layer: number, input: string, sizes: CacheSizes): string {
@@ -195,7 +217,7 @@ class DecoderWriter {
     const source = `model.layers.${layer}.self_attn`;
     const queries = heads * headSize;
     const packed = queries + 2 * kvHeads * headSize;
-    const projections = this.#takeProjections(source);
+    const projections = this.#weights.takeProjections(source, this.#facts);
     let states = this.#multiply(`${scope}/qkv_proj`, input, {
       name: `${stored}.qkv_proj.MatMul.weight`,
       dims: [packed, hiddenSize],
@@ -217,26 +239,6 @@ class DecoderWriter {
       dims: [hiddenSize, queries],
       pieces: [this.#weights.take(`${source}.o_proj.weight`, [hiddenSize, queries])],
     });
-  }
-
-  /** The rows of queries, keys and values, one behind the other, from one tensor or from three. */
-  #takeProjections(source: string): { weights: ValueRows[]; biases: ValueRows[] } {
-    const { heads, kvHeads, headSize, hiddenSize, hasProjectionBias } = this.#facts;
-    const joined = `${source}.qkv_proj.weight`;
-    if (this.#weights.has(joined)) {
-      const dims = [(heads + 2 * kvHeads) * headSize, hiddenSize];
-      return { weights: [this.#weights.take(joined, dims)], biases: [] };
-    }
-    const parts = [
-      ["q_proj", heads * headSize],
-      ["k_proj", kvHeads * headSize],
-      ["v_proj", kvHeads * headSize],
-    ] as const;
-    const take = (part: string, dims: number[]) => this.#weights.take(`${source}.${part}`, dims);
-    return {
-      weights: parts.map(([part, rows]) => take(`${part}.weight`, [rows, hiddenSize])),
-      biases: hasProjectionBias ? parts.map(([part, rows]) => take(`${part}.bias`, [rows])) : [],
-    };
   }
 
   /** Cuts joined projections and norms each head of queries and keys. @returns q, k and v */
@@ -269,6 +271,7 @@ class DecoderWriter {
       `model.layers.${layer}.attn.${part}.layernorm.weight`,
       source,
       headSize,
+      this.#graph.type,
     );
     const reshape = (name: string, value: string, shape: readonly number[]) =>
       this.#graph.addNode({
@@ -333,7 +336,7 @@ class DecoderWriter {
   #addFeedForward(layer: number, input: string): string {
     const { hiddenSize, intermediateSize } = this.#facts;
     const [scope, stored] = [`/model/layers.${layer}/mlp`, `model.layers.${layer}.mlp`];
-    const [gateRows, upRows] = this.#takeGateAndUp(stored);
+    const [gateRows, upRows] = this.#weights.takeGateAndUp(stored, this.#facts);
     const dims = [intermediateSize, hiddenSize];
     const project = (part: string, pieces: ValueRows[]) =>
       this.#multiply(`${scope}/${part}`, input, {
@@ -352,19 +355,6 @@ class DecoderWriter {
       dims: [hiddenSize, intermediateSize],
       pieces: [this.#weights.take(`${stored}.down_proj.weight`, [hiddenSize, intermediateSize])],
     });
-  }
-
-  #takeGateAndUp(source: string): [ValueRows, ValueRows] {
-    const { hiddenSize, intermediateSize: count } = this.#facts;
-    const joined = `${source}.gate_up_proj.weight`;
-    if (!this.#weights.has(joined)) {
-      const take = (part: string) =>
-        this.#weights.take(`${source}.${part}.weight`, [count, hiddenSize]);
-      return [take("gate_proj"), take("up_proj")];
-    }
-    const take = (from: number) =>
-      this.#weights.take(joined, [2 * count, hiddenSize], { from, count });
-    return [take(0), take(count)];
   }
 
   #activate(scope: string, input: string): string {
@@ -387,16 +377,21 @@ class DecoderWriter {
   #addHead(states: string): void {
     const { vocabularySize, hiddenSize, isTied, logitSoftcap } = this.#facts;
     const dims = [vocabularySize, hiddenSize];
-    const output = logitSoftcap === 0 ? "logits" : "/lm_head/MatMul/output_0";
+    const isCapped = logitSoftcap !== 0;
+    const isCast = this.#graph.type !== "float32";
+    const last = isCapped ? undefined : "logits";
+    let matrix = "model.embed_tokens.weight";
     if (isTied) {
       this.#weights.leaveOut("lm_head.weight");
-      this.#multiplyBy("/lm_head", states, "model.embed_tokens.weight", output);
     } else {
       const pieces = [this.#weights.take("lm_head.weight", dims)];
-      const name = this.#graph.addWeight("lm_head.MatMul.weight", dims, pieces);
-      this.#multiplyBy("/lm_head", states, name, output);
+      matrix = this.#graph.addWeight("lm_head.MatMul.weight", dims, pieces);
     }
-    if (logitSoftcap === 0) return;
+    const product = this.#multiplyBy("/lm_head", states, matrix, isCast ? undefined : last);
+    const output = isCast
+      ? this.#graph.addCast("/lm_head/Cast", product, "float32", last)
+      : product;
+    if (!isCapped) return;
     const cap = this.#graph.addConstant("/model/constants/FLOAT/logit_softcap", logitSoftcap);
     const add = (opType: string, input: string[], result?: string) =>
       this.#graph.addNode({

@@ -6,6 +6,7 @@ type FamilyFacts = Pick<
   | "hasProjectionBias"
   | "hasHeadNorms"
   | "hasOutputNorms"
+  | "hasWideSums"
   | "normAddend"
   | "activation"
 >;
@@ -56,6 +57,7 @@ const llama: Family = {
     hasProjectionBias: false,
     hasHeadNorms: false,
     hasOutputNorms: false,
+    hasWideSums: false,
     normAddend: 0,
     activation: "silu",
   },
@@ -81,6 +83,7 @@ const gemma: Omit<Family, "requires" | "has" | "slides"> = {
     hasProjectionBias: false,
     hasHeadNorms: false,
     hasOutputNorms: true,
+    hasWideSums: true,
     normAddend: 1,
     activation: "gelu-tanh",
   },

@@ -16,6 +16,7 @@ export interface Sampling {
  */
 export function genaiConfig(
   facts: DecoderFacts,
+  provider: "cpu" | "cuda",
   { bos, eos, pad }: SpecialTokens,
   sampling: Sampling,
 ): object {
@@ -23,7 +24,7 @@ export function genaiConfig(
     model: {
       ...(bos === undefined ? {} : { bos_token_id: bos }),
       context_length: facts.contextLength,
-      decoder: describeDecoder(facts),
+      decoder: describeDecoder(facts, provider),
       eos_token_id: eos.length === 1 ? eos[0] : eos,
       pad_token_id: pad ?? eos[0],
       type: facts.genaiType,
@@ -48,11 +49,17 @@ export function genaiConfig(
   };
 }
 
-function describeDecoder(facts: DecoderFacts): object {
+/** What GenAI's builder sets for each execution provider. */
+const providerOptions = {
+  cpu: [],
+  cuda: [{ cuda: { enable_cuda_graph: "0", enable_skip_layer_norm_strict_mode: "1" } }],
+} as const;
+
+function describeDecoder(facts: DecoderFacts, provider: "cpu" | "cuda"): object {
   const sliding = facts.windows.flatMap((window, layer) => (window > 0 ? [layer] : []));
   const [first] = sliding;
   return {
-    session_options: { log_id: "onnxruntime-genai", provider_options: [] },
+    session_options: { log_id: "onnxruntime-genai", provider_options: providerOptions[provider] },
     filename: "model.onnx",
     head_size: facts.headSize,
     hidden_size: facts.hiddenSize,

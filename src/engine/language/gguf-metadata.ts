@@ -88,10 +88,18 @@ export class MetadataReader {
     throw this.#invalid(key, "a list", value);
   }
 
-  texts(key: string): string[] {
+  texts(key: string, mostCharacters = Infinity): string[] {
+    const most = mostCharacters === Infinity ? "" : ` of ${mostCharacters} characters at most`;
     return this.list(key).map((each) => {
-      if (typeof each === "string") return each;
-      throw this.#invalid(key, "a list of texts", each);
+      if (typeof each === "string" && each.length <= mostCharacters) return each;
+      throw this.#invalid(key, `a list of texts${most}`, each);
+    });
+  }
+
+  numbers(key: string): number[] {
+    return this.list(key).map((each) => {
+      if (typeof each === "number") return each;
+      throw this.#invalid(key, "a list of numbers", each);
     });
   }
 

@@ -1,5 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { countValues, type ValueRows } from "../checkpoints/checkpoint-values.ts";
+import {
+  type CheckpointType,
+  checkpointTypeBytes,
+  countValues,
+  type ValueRows,
+} from "../checkpoints/checkpoint-values.ts";
 import {
   type AttributeProto,
   GraphProtoSchema,
@@ -12,6 +17,7 @@ import {
   type ValueInfoProto,
   ValueInfoProtoSchema,
 } from "../onnx/onnx_pb.js";
+import { intAttribute } from "../onnx/node-attributes.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { setPayload } from "../onnx/payload.ts";
 
@@ -34,11 +40,14 @@ interface NodeFields {
 
 /** Collects the nodes, weights, inputs and outputs of a graph, in the order of their use. */
 export class GraphBuilder {
+  /** Of weights that have no type of their own. */
+  readonly type: CheckpointType;
   readonly #model: OnnxModel;
   readonly #graph = create(GraphProtoSchema, { name: "main_graph" });
 
   /** @param path names the model in tasks and messages; @param bytes are those of the checkpoint */
-  constructor(path: string, bytes: number) {
+  constructor(path: string, bytes: number, type: CheckpointType) {
+    this.type = type;
     const proto = create(ModelProtoSchema, {
       irVersion: versions.ir,
       opsetImport: [
@@ -64,14 +73,20 @@ export class GraphBuilder {
     return outputs[0] ?? "";
   }
 
-  /** Adds a float32 weight that consists of pieces, one behind the other. @returns its name */
-  addWeight(name: string, dims: readonly number[], pieces: readonly ValueRows[]): string {
+  /** Adds a weight that consists of pieces, one behind the other. @returns its name */
+  addWeight(
+    name: string,
+    dims: readonly number[],
+    pieces: readonly ValueRows[],
+    type = this.type,
+  ): string {
     const values = pieces.reduce((sum, piece) => sum + countValues(piece), 0);
     if (values !== dims.reduce((product, length) => product * length, 1)) {
       throw new RangeError(`The pieces of ${name} have ${values} values, not [${dims.join(", ")}]`);
     }
-    const tensor = this.#addTensor(name, DataType.FLOAT, dims);
-    setPayload(this.#model, tensor, { kind: "checkpoint", length: values * 4, pieces });
+    const tensor = this.#addTensor(name, elementTypes[type], dims);
+    const length = values * checkpointTypeBytes[type];
+    setPayload(this.#model, tensor, { kind: "checkpoint", type, length, pieces });
     return name;
   }
 
@@ -85,14 +100,25 @@ export class GraphBuilder {
     return name;
   }
 
-  addInput(name: string, type: "float32" | "int64", shape: readonly (number | string)[]): string {
+  addInput(name: string, type: ElementType, shape: readonly (number | string)[]): string {
     this.#graph.input.push(describeValue(name, type, shape));
     return name;
   }
 
-  addOutput(name: string, shape: readonly (number | string)[]): string {
-    this.#graph.output.push(describeValue(name, "float32", shape));
+  addOutput(name: string, type: CheckpointType, shape: readonly (number | string)[]): string {
+    this.#graph.output.push(describeValue(name, type, shape));
     return name;
+  }
+
+  /** Converts a value. @returns the name of the result */
+  addCast(name: string, value: string, type: CheckpointType, output?: string): string {
+    return this.addNode({
+      name,
+      opType: "Cast",
+      input: [value],
+      attribute: [intAttribute("to", elementTypes[type])],
+      output: output === undefined ? undefined : [output],
+    });
   }
 
   finish(): OnnxModel {
@@ -106,11 +132,16 @@ export class GraphBuilder {
   }
 }
 
-const elementTypes = { float32: DataType.FLOAT, int64: DataType.INT64 } as const;
+const elementTypes = {
+  float32: DataType.FLOAT,
+  float16: DataType.FLOAT16,
+  int64: DataType.INT64,
+} as const;
+type ElementType = keyof typeof elementTypes;
 
 function describeValue(
   name: string,
-  type: keyof typeof elementTypes,
+  type: ElementType,
   shape: readonly (number | string)[],
 ): ValueInfoProto {
   const dim = shape.map((size) => {

@@ -27,13 +27,17 @@ export const carriedFileNames = [
  * The files that ONNX Runtime GenAI reads beside the model, by name: genai_config.json, those of the
  * tokenizer and the chat template.
  * @param checkpoint path of the `config.json`, or of the GGUF file
+ * @param provider that GenAI runs the model on
  * @throws ServiceError model_invalid, model_unsupported where the tokenizer is none that is known
  */
-export async function languageFiles(checkpoint: string): Promise<Map<string, Uint8Array>> {
+export async function languageFiles(
+  checkpoint: string,
+  provider: "cpu" | "cuda",
+): Promise<Map<string, Uint8Array>> {
   const { facts } = readLanguageModel(checkpoint);
   const encode = (text: string) => new TextEncoder().encode(text);
   const describe = (tokens: SpecialTokens, sampling: Sampling): [string, Uint8Array] => {
-    const config = `${JSON.stringify(genaiConfig(facts, tokens, sampling), null, 4)}\n`;
+    const config = `${JSON.stringify(genaiConfig(facts, provider, tokens, sampling), null, 4)}\n`;
     return ["genai_config.json", encode(config)];
   };
   if (isGguf(checkpoint)) {

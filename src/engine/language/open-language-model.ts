@@ -31,12 +31,16 @@ export function readLanguageModel(file: string): LanguageModel {
   return { facts, tensors, bytes };
 }
 
+/** ONNX Runtime's attention over cached keys and values runs on GPUs in half precision only. */
+const computedTypes = { cpu: "float32", cuda: "float16" } as const;
+
 /**
- * Opens a checkpoint as an ONNX model in float32, whose weights are read from the checkpoint when
- * they are needed.
+ * Opens a checkpoint as an ONNX model for an execution provider, whose weights are read from the
+ * checkpoint when they are needed.
  * @throws ServiceError those of readLanguageModel
  */
-export function openLanguageModel(file: string): OnnxModel {
+export function openLanguageModel(file: string, provider: keyof typeof computedTypes): OnnxModel {
   const { facts, tensors, bytes } = readLanguageModel(file);
-  return writeDecoderGraph(facts, new CheckpointWeights(tensors), { path: file, bytes });
+  const weights = new CheckpointWeights(tensors);
+  return writeDecoderGraph(facts, weights, computedTypes[provider], { path: file, bytes });
 }

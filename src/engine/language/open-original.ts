@@ -7,11 +7,16 @@ import { isCheckpoint, openLanguageModel } from "./open-language-model.ts";
 /**
  * Opens the model of a job: an ONNX file, or a checkpoint of a language model by its `config.json` or
  * its GGUF file. All files together, with what is computed from them, may have `maxBytes`.
+ * @param provider that a checkpoint's graph is for
  * @throws ServiceError those of openModel and of openLanguageModel
  */
-export async function openOriginal(path: string, maxBytes: number): Promise<OnnxModel> {
+export async function openOriginal(
+  path: string,
+  maxBytes: number,
+  provider: "cpu" | "cuda" = "cpu",
+): Promise<OnnxModel> {
   if (!isCheckpoint(path)) return openModel(path, maxBytes);
-  const model = openLanguageModel(path);
+  const model = openLanguageModel(path, provider);
   checkTotalModelBytes(model.bytes + countComputedBytes(model), maxBytes);
   checkModel(model);
   return model;

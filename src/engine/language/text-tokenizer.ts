@@ -1,7 +1,7 @@
 import { Tokenizer } from "@huggingface/tokenizers";
 import { ServiceError } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
-import type { TextTokenizer } from "../evaluate/token-windows.ts";
+import type { TextTokenizer } from "../samples/token-windows.ts";
 import { languageFiles } from "./language-files.ts";
 import { readLanguageModel } from "./open-language-model.ts";
 
@@ -12,7 +12,7 @@ import { readLanguageModel } from "./open-language-model.ts";
  */
 export async function openTextTokenizer(checkpoint: string): Promise<TextTokenizer> {
   const { facts } = readLanguageModel(checkpoint);
-  const files = await languageFiles(checkpoint);
+  const files = await languageFiles(checkpoint, "cpu");
   const readJson = (name: string): object => {
     const content = files.get(name);
     return content === undefined ? {} : JSON.parse(new TextDecoder().decode(content));

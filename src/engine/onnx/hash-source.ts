@@ -26,16 +26,16 @@ export async function hashSource(source: TensorSource, signal: AbortSignal): Pro
 }
 
 function hashValues(
-  { pieces, length }: Extract<TensorSource, { kind: "checkpoint" }>,
+  { type, pieces, length }: Extract<TensorSource, { kind: "checkpoint" }>,
   signal: AbortSignal,
 ): string {
   const hash = createHash("sha256");
   using values = new CheckpointValues(pieces);
-  const buffer = new Float32Array(Math.min(chunkBytes, length) / 4);
-  for (let done = 0; done < length / 4; done += buffer.length) {
+  const buffer = new Uint8Array(Math.min(chunkBytes, length));
+  for (let done = 0; done < length; done += buffer.length) {
     signal.throwIfAborted();
-    const part = buffer.subarray(0, length / 4 - done);
-    values.read(done, part);
+    const part = buffer.subarray(0, length - done);
+    values.readBytes(type, done, part);
     hash.update(part);
   }
   return hash.digest("hex");

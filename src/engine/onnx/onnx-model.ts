@@ -1,8 +1,8 @@
 import type { ModelProto } from "./onnx_pb.js";
-import type { ValueRows } from "../checkpoints/checkpoint-values.ts";
+import type { CheckpointType, ValueRows } from "../checkpoints/checkpoint-values.ts";
 
 /**
- * A tensor's content that is not in memory: a range of a file, float32 values of a checkpoint, or
+ * A tensor's content that is not in memory: a range of a file, values of a checkpoint, or
  * bytes still to be computed.
  */
 export type Payload =
@@ -16,6 +16,7 @@ export type Payload =
     }
   | {
       readonly kind: "checkpoint";
+      readonly type: CheckpointType;
       readonly length: number;
       /** One behind the other. */
       readonly pieces: readonly ValueRows[];

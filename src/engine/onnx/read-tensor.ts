@@ -1,5 +1,9 @@
 import { closeSync, openSync } from "node:fs";
-import { CheckpointValues, type ValueRows } from "../checkpoints/checkpoint-values.ts";
+import {
+  type CheckpointType,
+  CheckpointValues,
+  type ValueRows,
+} from "../checkpoints/checkpoint-values.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { elementBits, elementTypeName, rawByteLength } from "./element-type.ts";
 import { TensorProto_DataType } from "./onnx_pb.js";
@@ -26,6 +30,7 @@ export type TensorSource =
     }
   | {
       readonly kind: "checkpoint";
+      readonly type: CheckpointType;
       readonly length: number;
       readonly pieces: readonly ValueRows[];
     }
@@ -76,9 +81,9 @@ export function readTensor(
 function readPlanned(source: Exclude<TensorSource, { kind: "memory" }>, length: number) {
   if (source.kind === "file") return readFileRange(source.path, source.offset, length);
   using values = new CheckpointValues(source.pieces);
-  const floats = new Float32Array(length / 4);
-  values.read(0, floats);
-  return typedArrayBytes(floats);
+  const bytes = new Uint8Array(length);
+  values.readBytes(source.type, 0, bytes);
+  return bytes;
 }
 
 function readFileRange(path: string, offset: number, length: number): Uint8Array {

@@ -150,7 +150,7 @@ async function openPayload(payload: StoredPayload, files: OpenFiles): Promise<Op
   const values = new CheckpointValues(payload.pieces);
   return {
     async read(position, into) {
-      values.read(position / 4, new Float32Array(into.buffer, into.byteOffset, into.length / 4));
+      values.readBytes(payload.type, position, into);
     },
     [Symbol.dispose]: () => values[Symbol.dispose](),
   };

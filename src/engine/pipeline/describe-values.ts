@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { runOnGeneratedSample } from "../evaluate/generate-sample.ts";
-import { tensorNumbers, type TensorData } from "../evaluate/tensor-data.ts";
+import { runOnGeneratedSample } from "../samples/generate-sample.ts";
+import { tensorNumbers, type TensorData } from "../runtime/tensor-data.ts";
 import { countElements } from "../onnx/tensor-shape.ts";
 import { findDataType, rawByteLength } from "../onnx/element-type.ts";
 import {

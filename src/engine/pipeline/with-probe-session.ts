@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import path from "node:path";
 import { ServiceError } from "../../contract/errors.ts";
 import { errorMessage } from "../../log/error-message.ts";
-import { ModelSession } from "../evaluate/model-session.ts";
+import { ModelSession } from "../runtime/model-session.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { writeModel } from "../onnx/write-model.ts";
 

@@ -9,13 +9,11 @@ import { countElements } from "../onnx/tensor-shape.ts";
 /** The part of a task that says what it reads. The task's digest depends on the order. */
 export function sourceWeight(model: OnnxModel, weight: Weight): SourceWeight {
   const elements = countElements(weightDims(weight));
-  return {
-    weight: weight.index,
-    source: tensorSource(model, weight.tensor),
-    sourceType: requireFloatType(weight),
-    elements,
-    sourceBytes: elements * floatBytes(weight),
-  };
+  const source = tensorSource(model, weight.tensor);
+  // Values of a checkpoint are read as they are there, and not rounded to the graph's type first.
+  const sourceType = source.kind === "checkpoint" ? "float32" : requireFloatType(weight);
+  const sourceBytes = elements * (sourceType === "float32" ? 4 : 2);
+  return { weight: weight.index, source, sourceType, elements, sourceBytes };
 }
 
 /** Types of weights that can be quantized. */

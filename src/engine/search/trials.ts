@@ -6,19 +6,19 @@ import type { Accuracy } from "../../contract/jobs/telemetry.ts";
 import { openLaterText, openTextSamples } from "../accuracy/open-text-samples.ts";
 import { openCalibrationSamples } from "../calibrate/open-calibration-samples.ts";
 import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
-import { labelRuntimeErrors } from "../evaluate/label-runtime-errors.ts";
-import { ModelSession } from "../evaluate/model-session.ts";
-import { RuntimeProcess } from "../evaluate/runtime-process.ts";
-import { logitsName } from "../evaluate/language-inputs.ts";
+import { labelRuntimeErrors } from "../runtime/label-runtime-errors.ts";
+import { ModelSession } from "../runtime/model-session.ts";
+import { RuntimeProcess } from "../runtime/runtime-process.ts";
+import { logitsName } from "../runtime/logit-rows.ts";
 import { addNextTokens, emptyNextTokens, summarizeNextTokens } from "../evaluate/next-tokens.ts";
-import { openSamples, type SampleSource } from "../evaluate/open-samples.ts";
+import { openSamples, type SampleSource } from "../samples/open-samples.ts";
 import {
   addSampleOutput,
   comparableOutputs,
   emptyOutputComparison,
 } from "../evaluate/output-comparison.ts";
 import { summarizeAccuracy } from "../evaluate/summarize-accuracy.ts";
-import type { Sample, TensorData } from "../evaluate/tensor-data.ts";
+import type { Sample, TensorData } from "../runtime/tensor-data.ts";
 
 export interface TrialOptions {
   /** The original as a runtime loads it. */

@@ -79,6 +79,8 @@ const heartbeatMs = 2_000;
 const reconnectMs = 500;
 /** Time for an answer, after which the connection counts as lost. */
 const answerMs = 10_000;
+/** After a connection was lost: the others notice within an answer's time, and reconnect in as long. */
+const othersReconnectMs = 30_000;
 /** By which the server finds that a replica's machine is gone: within half a minute, not hours. */
 const keepAlive = [
   "tcp_keepalives_idle=10",
@@ -106,6 +108,7 @@ async function joinReplicas(
   const closing = new AbortController();
   const { signal } = closing;
   let session: Session | undefined = await openReplicaSession(url, id, listener);
+  let reconnectedAt = -Infinity;
 
   async function keepSession(): Promise<void> {
     while (!signal.aborted) {
@@ -119,7 +122,9 @@ async function joinReplicas(
 
   async function reopen(): Promise<Session | undefined> {
     const opened = await openReplicaSession(url, id, listener).catch(() => undefined);
-    if (opened !== undefined) listener.onGap();
+    if (opened === undefined) return undefined;
+    reconnectedAt = performance.now();
+    listener.onGap();
     return opened;
   }
 
@@ -132,6 +137,7 @@ async function joinReplicas(
       if (session === undefined) throw translatePostgresError(new Error("Connection terminated"));
       return session.listRunning();
     },
+    knowsOthers: () => performance.now() - reconnectedAt >= othersReconnectMs,
     async close() {
       closing.abort();
       await keeping;

@@ -1,7 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 
 const diskFull = "53100";
-const textTooLong = "54000";
 const characterNotInRepertoire = "22021";
 /**
  * Starts of codes that mean: try again soon. The server is being started, stopped or out of
@@ -19,10 +18,6 @@ export function translatePostgresError(error: unknown): unknown {
   if (code === diskFull) {
     const message = "The database cannot grow: its disk is full";
     return new ServiceError("storage_full", message, { cause: error });
-  }
-  if (code === textTooLong) {
-    const message = "PostgreSQL finds texts by 2,600 bytes at most: a source or name has more";
-    return new ServiceError("payload_too_large", message, { cause: error });
   }
   if (code === characterNotInRepertoire) {
     const message = "A text has the character U+0000, which PostgreSQL does not store";

@@ -8,6 +8,8 @@ export interface Replica {
   readonly isLeader: () => boolean;
   /** Numbers of all that run. */
   readonly listRunning: () => Promise<ReadonlySet<number>>;
+  /** Whether one that is not listed is gone: after the database was away, others come back later. */
+  readonly knowsOthers: () => boolean;
 }
 
 /** Below 2^31, as PostgreSQL's numbers of four bytes are. */
@@ -18,7 +20,13 @@ export function newReplicaId(): number {
 /** The only process that works on its records. */
 export function createOnlyReplica(): Replica {
   const id = newReplicaId();
-  return { id, isShared: false, isLeader: () => true, listRunning: async () => new Set([id]) };
+  return {
+    id,
+    isShared: false,
+    isLeader: () => true,
+    listRunning: async () => new Set([id]),
+    knowsOthers: () => true,
+  };
 }
 
 /** A process, distinct from later ones with the same pid. */

@@ -83,11 +83,11 @@ export function jobFromRequest(
   };
 }
 
-/** The file's name, or the start of the upload's hash; a resource's source may be no URL. */
+/** The file's name, or the start of the upload's hash. */
 function modelNameFromSource(source: string): string {
-  const path = URL.parse(source)?.pathname ?? "";
   const name =
-    findUploadHash(source)?.slice(0, 12) ?? path.split("/").findLast((part) => part !== "");
+    findUploadHash(source)?.slice(0, 12) ??
+    new URL(source).pathname.split("/").findLast((part) => part !== "");
   // A repository without a file ends with its revision.
   const own = isFolderSource(source) ? name?.replace(/@.*$/, "") : name;
   const safe = (own ?? "").replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");

@@ -195,7 +195,5 @@ async function checkFixedSource(
     if ((await records.projectBlobs.has(search)) && (await blobs.find(sha256))) return;
     throw new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
   }
-  const url = URL.parse(source);
-  if (!url) throw new ServiceError("model_source_refused", `"${source}" is not a URL`);
-  checkUrl(url, limits.allowPrivateAddresses);
+  checkUrl(new URL(source), limits.allowPrivateAddresses);
 }

@@ -1,6 +1,5 @@
 import type { BatchContents } from "./create-batch.ts";
 import type { Caller } from "../../auth/authenticate.ts";
-import { requirePermission } from "../../auth/require-permission.ts";
 import type { FieldError } from "../../contract/errors.ts";
 import type { BatchRequest } from "../../contract/jobs/batch.ts";
 import {
@@ -9,7 +8,7 @@ import {
   type ReportRules,
 } from "../../contract/jobs/report-rules.ts";
 import { isPublicRun } from "../../contract/people/is-public-run.ts";
-import { hasScope } from "../../contract/people/may.ts";
+import { hasScope, requirePermission } from "../../contract/people/may.ts";
 import { parseRepositoryId, type Workflow } from "../../contract/people/principal.ts";
 import { defaultProject } from "../../contract/project.ts";
 import type { GitHubApp } from "../../github-app/open-github-app.ts";

@@ -1,9 +1,8 @@
 import { type Caller, describeTokenEnd } from "../../auth/authenticate.ts";
 import { checkClaims } from "../../auth/parse-claims.ts";
 import { createToken, rotateToken } from "../../auth/create-token.ts";
-import { requirePermission } from "../../auth/require-permission.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import { may } from "../../contract/people/may.ts";
+import { may, requirePermission } from "../../contract/people/may.ts";
 import { restrictScopes } from "../../contract/people/role.ts";
 import { createdToken, type Scope, type Token } from "../../contract/people/token.ts";
 import { findCreated, readIdempotency, replayedHeaders } from "./idempotency.ts";

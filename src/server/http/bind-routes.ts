@@ -9,7 +9,7 @@ import { callerGroup } from "./remote-address.ts";
 import { requestSpan } from "./request-id.ts";
 import type { ServerContext } from "./server-context.ts";
 import { authenticate, type Caller } from "../../auth/authenticate.ts";
-import { requirePermission } from "../../auth/require-permission.ts";
+import { requirePermission } from "../../contract/people/may.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { Ownership } from "../../contract/people/principal.ts";
 import type { ResponseHeader, Route } from "../../contract/routes/route.ts";

@@ -83,9 +83,10 @@ function isArraySchema(schema: z.core.$ZodType | undefined): boolean {
 }
 
 function readHeaders(schema: z.ZodObject, request: Request): Record<string, string | undefined> {
-  return Object.fromEntries(
-    Object.keys(schema.shape).map((name) => [name, request.headers.get(name) ?? undefined]),
-  );
+  // Only GET has ranges: RFC 9110, 14.2.
+  const ignored = request.method === "HEAD" ? "range" : undefined;
+  const names = Object.keys(schema.shape).filter((name) => name !== ignored);
+  return Object.fromEntries(names.map((name) => [name, request.headers.get(name) ?? undefined]));
 }
 
 const hiddenTextMessage =

@@ -121,10 +121,8 @@ test("models that do not fit into memory have the accuracy that they have as a w
       ),
     );
     assert(whole.latency && whole.memory?.originalPeakBytes && whole.memory.resultPeakBytes);
-    assert.deepEqual(
-      [staged.latency, staged.memory],
-      [undefined, { originalPeakBytes: undefined, resultPeakBytes: undefined }],
-    );
+    const knownBytes = Object.values(staged.memory ?? {}).filter((bytes) => bytes !== undefined);
+    assert.deepEqual([staged.latency, knownBytes], [undefined, []]);
     assert.deepEqual(
       staged.warnings?.map(({ code }) => code),
       ["latency_not_timed"],

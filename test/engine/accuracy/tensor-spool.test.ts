@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { SpoolMemory, TensorSpool } from "../../../src/engine/accuracy/tensor-spool.ts";
-import type { TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
+import type { TensorData } from "../../../src/engine/runtime/tensor-data.ts";
 
 function bytesTensor(name: string, ...values: number[]): TensorData {
   return { name, type: "uint8", shape: [values.length], bytes: Uint8Array.from(values) };

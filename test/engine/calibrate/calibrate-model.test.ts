@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { ServiceError } from "../../../src/contract/errors.ts";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { writeRunnableOriginal } from "../../../src/engine/language/runnable-original.ts";
-import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../../../src/engine/samples/generate-sample.ts";
 import { writeArraysNpz, writeFloatsNpz } from "../../support/npz.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { english, makeCheckpointFolder } from "../../support/checkpoint-folder.ts";
@@ -244,7 +244,8 @@ test("the rounding of a checkpoint is fitted to text, the caller's or the built-
   await draw("calibration.jsonl", 32);
   await draw("evaluation.jsonl", 8);
   const data = join(folder, "calibration.jsonl");
-  const original = await writeRunnableOriginal(checkpoint, folder, new AbortController().signal);
+  const { signal } = new AbortController();
+  const original = await writeRunnableOriginal(checkpoint, "cpu", folder, signal);
   const measure = async () => measureSqnrDb(original, folder, join(folder, "evaluation.jsonl"));
   const recipe = { ...int4, exclude: ["*embed*"], minElements: 0 };
   await compress(checkpoint, folder, { recipe });

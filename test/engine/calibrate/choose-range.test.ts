@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chooseRange, minimizeDivergence } from "../../../src/engine/calibrate/choose-range.ts";
 import { ValueHistogram } from "../../../src/engine/calibrate/value-histogram.ts";
-import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../../../src/engine/samples/generate-sample.ts";
 
 const normal = createNormal(createRandom(3));
 const values = Float32Array.from({ length: 200_000 }, normal);

@@ -6,7 +6,7 @@ import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import { createCandidateRunner } from "../../../src/engine/candidate-runner.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
-import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../../../src/engine/samples/generate-sample.ts";
 import { realModel, realModelMissing, type RealModelName } from "../../support/real-models.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
 import { measureSqnrDb } from "../quantize/candidates.ts";

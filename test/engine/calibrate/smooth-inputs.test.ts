@@ -3,7 +3,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
-import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../../../src/engine/samples/generate-sample.ts";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { readTensor } from "../../../src/engine/onnx/read-tensor.ts";
 import { SourceReader } from "../../../src/engine/quantize/tasks/source-reader.ts";

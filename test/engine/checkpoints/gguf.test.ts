@@ -121,9 +121,9 @@ const lies: readonly [what: string, parts: Parts, code: string, message: RegExp]
   ],
   [
     "a type that is not read",
-    { tensors: [{ name: "a", type: 10 }] },
+    { tensors: [{ name: "a", type: 16 }] },
     "model_unsupported",
-    /tensor "a": type 10 is not read; known are F32, F16, Q4_0/,
+    /tensor "a": type 16 is not read; known are F32, F16, Q4_0/,
   ],
   [
     "rows that are no whole blocks",

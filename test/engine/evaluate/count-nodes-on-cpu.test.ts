@@ -7,8 +7,8 @@ import {
   countNodesOnCpu,
   describeNodesOnCpu,
 } from "../../../src/engine/evaluate/count-nodes-on-cpu.ts";
-import { ModelSession } from "../../../src/engine/evaluate/model-session.ts";
-import type { TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
+import { ModelSession } from "../../../src/engine/runtime/model-session.ts";
+import type { TensorData } from "../../../src/engine/runtime/tensor-data.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { integerAttribute, node, tensorInfo, writeTinyModel } from "../../support/tiny-model.ts";
 

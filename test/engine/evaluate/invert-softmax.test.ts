@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { invertSoftmax } from "../../../src/engine/evaluate/invert-softmax.ts";
-import { tensorNumbers } from "../../../src/engine/evaluate/tensor-data.ts";
+import { tensorNumbers } from "../../../src/engine/runtime/tensor-data.ts";
 
 test("what a softmax was taken of is found again, less the mean of its row", () => {
   const logits = [

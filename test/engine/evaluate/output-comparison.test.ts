@@ -5,7 +5,7 @@ import {
   emptyOutputComparison,
   summarizeOutputAccuracy,
 } from "../../../src/engine/evaluate/output-comparison.ts";
-import type { ElementType } from "../../../src/engine/evaluate/tensor-data.ts";
+import type { ElementType } from "../../../src/engine/runtime/tensor-data.ts";
 
 function tensor(type: ElementType, shape: number[], elements: { buffer: ArrayBuffer }) {
   return { name: "y", type, shape, bytes: new Uint8Array(elements.buffer) };

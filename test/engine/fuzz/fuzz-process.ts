@@ -5,7 +5,7 @@ import type { Recipe } from "../../../src/contract/jobs/recipe.ts";
 import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import type { Target } from "../../../src/contract/jobs/target.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
-import { createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { createRandom } from "../../../src/engine/samples/generate-sample.ts";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { encodeHostile, hostileModels } from "./hostile-models.ts";
 import { mutate } from "./mutate.ts";

@@ -56,7 +56,7 @@ test("the int4 folder of SmolLM2 is the builder's, weight by weight", { skip }, 
   assert.deepEqual(comparable(found), comparable(Object.entries(nodes)));
   const lookUp = (lines: readonly string[]) => lines.find((line) => line.startsWith("GatherBlock"));
   assert.equal(lookUp(found.map(([, line]) => line)), lookUp(Object.values(nodes)));
-  const files = await languageFiles(realModel("smollm2"));
+  const files = await languageFiles(realModel("smollm2"), "cpu");
   assert.deepEqual(
     JSON.parse(Buffer.from(files.get("genai_config.json") ?? "").toString()),
     config,

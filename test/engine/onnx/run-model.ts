@@ -1,6 +1,6 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { InferenceSession, Tensor } from "onnxruntime-node";
-import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../../../src/engine/samples/generate-sample.ts";
 import { ModelProtoSchema } from "../../../src/engine/onnx/onnx_pb.js";
 import type { ModelProto } from "../../../src/engine/onnx/onnx_pb.js";
 

@@ -8,7 +8,7 @@ import {
   type Balance,
   type PipelineManifest,
 } from "../../../src/contract/jobs/pipeline.ts";
-import { tensorNumbers, type TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
+import { tensorNumbers, type TensorData } from "../../../src/engine/runtime/tensor-data.ts";
 import { TensorProto_DataType } from "../../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { planPipeline } from "../../../src/engine/pipeline/plan-pipeline.ts";

@@ -27,11 +27,12 @@ export function compress(
   modelPath: string,
   outputDirectory: string,
   recipe: PartialRecipe,
+  target = contribTarget,
 ): Promise<CompressionReport> {
   return compressModel(modelPath, {
     kind: "compress",
     recipe: resolveRecipe(recipe),
-    target: contribTarget,
+    target,
     outputDirectory,
     signal: new AbortController().signal,
     onProgress: () => {},

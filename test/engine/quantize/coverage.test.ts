@@ -11,7 +11,7 @@ import {
   emptyErrorSums,
   errorMetrics,
 } from "../../../src/engine/evaluate/error-metrics.ts";
-import type { Sample, TensorData } from "../../../src/engine/evaluate/tensor-data.ts";
+import type { Sample, TensorData } from "../../../src/engine/runtime/tensor-data.ts";
 import { pythonMissing, runPythonFile } from "../../support/python.ts";
 import { findRunnableSample, runModel } from "../../support/run-pipeline.ts";
 import { compress, makeFolder } from "./compress.ts";

@@ -8,7 +8,7 @@ import { type DialectName, dialectNames } from "../../../src/contract/jobs/recip
 import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
 import type { CandidateRunner } from "../../../src/engine/candidate.ts";
 import { compressModel } from "../../../src/engine/compress-model.ts";
-import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../../../src/engine/samples/generate-sample.ts";
 import { at } from "../../../src/engine/onnx/at.ts";
 import {
   AttributeProto_AttributeType as AttributeType,

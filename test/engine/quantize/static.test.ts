@@ -12,7 +12,7 @@ import type { CandidateRunner } from "../../../src/engine/candidate.ts";
 import { AttributeProto_AttributeType as AttributeType } from "../../../src/engine/onnx/onnx_pb.js";
 import { openModel } from "../../../src/engine/onnx/open-model.ts";
 import { readTensor } from "../../../src/engine/onnx/read-tensor.ts";
-import { createNormal, createRandom } from "../../../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../../../src/engine/samples/generate-sample.ts";
 import { quantizeRange } from "../../../src/engine/quantize/formats/multiply-static.ts";
 import { writeFloatsNpz } from "../../support/npz.ts";
 import { pythonMissing, runPython } from "../../support/python.ts";

@@ -50,6 +50,7 @@ test(
     const refused = [
       { model, name: "no\0name" },
       { model: { source: "hf://acme/net@main/a\rb" } },
+      { model: { source: "https://models.example:99999/detector.onnx" } },
       { model, recipe: { exclude: Array<string>(100).fill("\0") } },
     ];
     for (const [i, fields] of refused.entries()) {

@@ -74,6 +74,7 @@ export function makeChild(resource: CompressionJob, fields: Partial<WorkerJob> =
     serviceAccount: jobSettings.serviceAccount,
     step,
     parallelism: 1,
+    queue: undefined,
     deleting: false,
     suspended: false,
     ending: false,

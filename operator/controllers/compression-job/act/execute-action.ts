@@ -18,7 +18,7 @@ import {
   ignoreNotFound,
   isAlreadyExists,
   isInvalid,
-  isWebhookRefusal,
+  isPolicyRefusal,
   KubernetesError,
 } from "../../../../src/kubernetes/kubernetes-error.ts";
 import { findNamespacePhase } from "../../../../src/kubernetes/namespaces.ts";
@@ -41,7 +41,7 @@ import {
 import type { Action } from "../decide/decision.ts";
 import { hasReportedEnd } from "../decide/job-end.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { toWorkerJob } from "../observe/worker-job.ts";
+import { endingDeadlineSeconds, toWorkerJob } from "../observe/worker-job.ts";
 import { isWorkerPod, mayRun, toWorkerPod } from "../observe/worker-pod.ts";
 
 export interface ActionDependencies {
@@ -81,7 +81,9 @@ export async function executeAction(
     case "createWorkerJob":
       return createWorkerJob(context, action.manifest, observed);
     case "endWorkerJob":
-      return patchWorkerJob(context, action.name, { spec: { activeDeadlineSeconds: 1 } });
+      return patchWorkerJob(context, action.name, {
+        spec: { activeDeadlineSeconds: endingDeadlineSeconds },
+      });
     case "requestSync":
       return requestSync(context, action);
     case "deleteWorkerJob":
@@ -113,8 +115,8 @@ async function createWorkerJob(
   } catch (error) {
     if (isAlreadyExists(error)) return observeExisting(context, manifest, observed);
     if (isRefusal(error)) {
-      const workerJobRejection = { message: error.message, final: isInvalid(error) };
-      return { ...observed, workerJobRejection };
+      const final = isInvalid(error) && !isPolicyRefusal(error);
+      return { ...observed, workerJobRejection: { message: error.message, final } };
     }
     throw error;
   }
@@ -125,7 +127,7 @@ const refusals: readonly (number | undefined)[] = [400, 403, 422];
 /** By the cluster's rules, and not since the API server is busy or away. */
 function isRefusal(error: unknown): error is KubernetesError {
   if (!(error instanceof KubernetesError)) return false;
-  return refusals.includes(error.status) || isWebhookRefusal(error);
+  return refusals.includes(error.status) || isPolicyRefusal(error);
 }
 
 async function observeExisting(

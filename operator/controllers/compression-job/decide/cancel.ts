@@ -6,7 +6,7 @@ import type { StepWait, Wait, WaitingStep } from "./waiting.ts";
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
 import { statusCause, statusReasonTable } from "../../../../src/contract/jobs/status-reasons.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { ownedWorkerJobs } from "../observe/steps.ts";
+import { unendedWorkerJobs } from "../observe/steps.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
 import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 
@@ -44,7 +44,7 @@ function completeCancel(observed: ObservedState): Decision {
 
 /** Deletes all worker Jobs that have not ended and all pods that may run; undefined without any. */
 export function stopWorkers(observed: ObservedState): Decision | undefined {
-  const workerJobs = ownedWorkerJobs(observed).filter(({ end }) => end === undefined);
+  const workerJobs = unendedWorkerJobs(observed);
   const pods = observed.pods.filter(mayRun);
   if (workerJobs.length === 0 && pods.length === 0) return undefined;
   return {
@@ -56,9 +56,10 @@ export function stopWorkers(observed: ObservedState): Decision | undefined {
 export function endWorkers(observed: ObservedState): Decision | undefined {
   const stopping = stopWorkers(observed);
   if (stopping === undefined) return undefined;
-  const workerJobs = ownedWorkerJobs(observed).filter(({ end }) => end === undefined);
   const deletions = stopping.actions.filter(({ type }) => type !== "deleteWorkerJob");
-  return { actions: [...workerJobs.flatMap(endWorkerJobActions), ...deletions] };
+  return {
+    actions: [...unendedWorkerJobs(observed).flatMap(endWorkerJobActions), ...deletions],
+  };
 }
 
 /** A Job that is suspended has no deadline, and no logs either. */
@@ -91,7 +92,8 @@ export function reportSuspended(observed: ObservedState): Decision {
 }
 
 export function checkSuspended(step: WaitingStep): StepWait | undefined {
-  const { workerJob, queue } = step;
+  const { workerJob } = step;
+  const { queue } = workerJob;
   if (!workerJob.suspended) return undefined;
   const wait: Wait =
     queue === undefined

@@ -1,4 +1,4 @@
-import { checkDeadline } from "./deadline-seconds.ts";
+import { checkDeadline, deadlineError } from "./deadline-seconds.ts";
 import { type Action, type Decision, noActions } from "./decision.ts";
 import { pascalCase } from "./pascal-case.ts";
 import {
@@ -24,7 +24,7 @@ import { isTerminal, leadsTo } from "../../../../src/contract/jobs/status.ts";
 import { hasSeenInterruption } from "../../../../src/resources/interruption.ts";
 import { readTerminationMessage } from "../../../../src/contract/jobs/worker.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
+import { isWorking, type WorkerPod } from "../observe/worker-pod.ts";
 
 /**
  * Takes over the end of a job that the service has recorded, as the worker reported it or since the
@@ -45,8 +45,8 @@ export function followReport(
   pods: readonly WorkerPod[],
 ): Decision | undefined {
   const { status } = observed.resource;
-  const isWorking = pods.some((pod) => pod.phase === "Running" && mayRun(pod));
-  if (!isWorking || !hasSeenInterruption(status, status.report?.transitions)) return undefined;
+  if (!pods.some(isWorking) || !hasSeenInterruption(status, status.report?.transitions))
+    return undefined;
   return takeOver(observed, listNewTransitions(observed));
 }
 
@@ -104,8 +104,11 @@ export function findStepEnd(step: ObservedStep): StepEnd | undefined {
 
 function checkWorkerJobEnd({ workerJob, pods }: ObservedStep): StepEnd | undefined {
   if (workerJob.end === undefined) return undefined;
-  const { complete, message } = workerJob.end;
-  if (complete) return { error: undefined, delivered: pods.some(hasDelivered) };
+  const { complete, reason, message } = workerJob.end;
+  const delivered = pods.some(hasDelivered);
+  if (complete) return { error: undefined, delivered };
+  // A policy of the cluster may give Jobs a deadline.
+  if (reason === "DeadlineExceeded") return { error: deadlineError, delivered };
   const pod = findFailedPod(pods, message);
   if (pod !== undefined) return readPodEnd(pod);
   const disrupted = disruptionsError(pods);

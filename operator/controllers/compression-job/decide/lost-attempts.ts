@@ -5,7 +5,7 @@ import { truncate } from "../../../../src/contract/text/truncate.ts";
 import { describeDisruption } from "../../../../src/resources/disruption.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
-import { mayRun, type WorkerPod } from "../observe/worker-pod.ts";
+import { isWorking, type WorkerPod } from "../observe/worker-pod.ts";
 import { type Action, combineDecisions, type Decision, noActions } from "./decision.ts";
 import {
   isFailedAttempt,
@@ -62,14 +62,16 @@ function isLater(one: Pick<Loss, "at" | "pod">, other: Pick<Loss, "at" | "pod">)
 }
 
 function hasBegunAfter(pod: WorkerPod, at: string): boolean {
-  const isWorking = pod.phase === "Running" && mayRun(pod) && pod.disruption === undefined;
-  return isWorking && pod.createdAt >= Date.parse(at) - 1000;
+  return isWorking(pod) && pod.disruption === undefined && pod.createdAt >= Date.parse(at) - 1000;
 }
 
 /** Why another pod has to do the work of this one; undefined where it does it itself. */
 function findLoss(pod: WorkerPod, { suspended }: WorkerJob): Loss | undefined {
   const { disruption, termination } = pod;
-  if (disruption !== undefined) return toLoss(pod, disruption, describeDisruption(disruption));
+  if (disruption !== undefined) {
+    const details = pod.message === "" ? "" : `: ${pod.message}`;
+    return toLoss(pod, disruption, `${describeDisruption(disruption)}${details}`);
+  }
   if (wasStoppedByDeletion(pod) && !suspended) return toLoss(pod, "worker_killed", "was deleted");
   if (!isFailedAttempt(pod) || termination?.exitCode === workerExit.failed) return undefined;
   const { error } = readPodEnd(pod);

@@ -6,7 +6,6 @@ import { checkPodWarning, checkUnstartedPod, podStartDeadline } from "./pod-star
 import { reportWait } from "./report-wait.ts";
 import { areAllScheduled, checkHeldBackPod, checkUnscheduledPod } from "./scheduling.ts";
 import { firstAnswer, type StepWait, type WaitingStep } from "./waiting.ts";
-import { findQueue } from "./worker-job-manifest.ts";
 import { checkMissingPods } from "./worker-job-rejection.ts";
 import type { EventReason } from "../../../../src/contract/custom-resources/event-reasons.ts";
 import { statusReasonTable } from "../../../../src/contract/jobs/status-reasons.ts";
@@ -14,7 +13,7 @@ import type { ObservedState } from "../observe/observed-state.ts";
 import { ownedWorkerJobs, workerJobPods } from "../observe/steps.ts";
 import { currentWarningMessage } from "../observe/step-warning.ts";
 import { parseOptionalTime, type WorkerJob } from "../observe/worker-job.ts";
-import { isFailingToStart, mayRun, type WorkerPod } from "../observe/worker-pod.ts";
+import { isFailingToStart, isWorking, mayRun, type WorkerPod } from "../observe/worker-pod.ts";
 
 /** A shorter wait is not worth a write. */
 const minWaitMs = 3_000;
@@ -39,9 +38,9 @@ export function monitorStep(
     pods,
     now: observed.now,
     target,
-    queue: findQueue(resource, target)?.name,
     statusReason: resource.status.statusReason,
     hasBegun: resource.status.startedAt !== undefined,
+    lostAt: parseOptionalTime(resource.status.attempts?.at),
     warningMessage: currentWarningMessage(observed),
   };
   return combineDecisions(
@@ -63,9 +62,21 @@ const waitChecks = [
   checkHeldBackPod,
   checkUnstartedPod,
   checkPodWarning,
+  checkNextPod,
   checkFirstPod,
   checkSilentWorker,
 ];
+
+/** After a pod is lost, Kubernetes waits before it starts another, longer each time. */
+function checkNextPod({ workerJob, pods, lostAt }: WaitingStep): StepWait | undefined {
+  if (lostAt === undefined || lostAt < workerJob.createdAt) return undefined;
+  const done = pods.filter(({ phase }) => phase === "Succeeded").length;
+  const needed = workerJob.step === "optimize" ? workerJob.parallelism : 1;
+  if (done >= needed || pods.some(isWorking)) return undefined;
+  const message = `${statusReasonTable.waiting_for_pod.message} again`;
+  const since = Math.max(lostAt, workerJob.startedAt ?? lostAt, ...pods.map(podEndTime));
+  return { wait: { reason: "waiting_for_pod", message }, since };
+}
 
 /** A job without a message since its Job was created looks as if no operator served it. */
 function checkFirstPod({ workerJob, pods, statusReason }: WaitingStep): StepWait | undefined {
@@ -126,6 +137,8 @@ function requeueForWarning({ stepWarning, now }: ObservedState): Decision {
 
 /** How long a worker Job that has not ended may be without a pod that runs or waits. */
 const syncRequestSeconds = 60;
+/** How long Kubernetes' Job controller waits after a lost pod, doubled with each, and at most. */
+const backOffSeconds = { first: 10, longest: 600 };
 
 /**
  * Changes worker Jobs for which nothing happens: Kubernetes' Job controller skips a Job of which it
@@ -151,15 +164,20 @@ function requestSyncAfter(observed: ObservedState, workerJob: WorkerJob): Decisi
   // Of a pod that is gone, as after an eviction.
   const lostAt = parseOptionalTime(resource.status.attempts?.at) ?? createdAt;
   const idleSince = Math.max(createdAt, startedAt, syncRequestedAt, lostAt, ...podEnds);
-  if (at < idleSince + syncRequestSeconds * 1000) {
-    return requeueAt(idleSince + syncRequestSeconds * 1000);
-  }
+  const idleSeconds = syncRequestSeconds + jobBackOffSeconds(resource.status.attempts?.lost ?? 0);
+  const dueAt = idleSince + idleSeconds * 1000;
+  if (at < dueAt) return requeueAt(dueAt);
   const reason: EventReason = "SyncRequested";
-  const message = `Nothing happened to the Job "${name}" for ${syncRequestSeconds} s`;
+  const message = `Nothing happened to the Job "${name}" for ${idleSeconds} s`;
   return {
     actions: [
       { type: "requestSync", name, at },
       { type: "recordEvent", warning: true, reason, message },
     ],
   };
+}
+
+function jobBackOffSeconds(lost: number): number {
+  const { first, longest } = backOffSeconds;
+  return lost === 0 ? 0 : Math.min(longest, first * 2 ** (lost - 1));
 }

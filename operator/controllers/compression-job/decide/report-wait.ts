@@ -11,20 +11,29 @@ import { canTransition } from "../../../../src/contract/jobs/status.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { truncate } from "../../../../src/contract/text/truncate.ts";
 import type { ConditionValue } from "../../../../src/resources/conditions.ts";
+import { interruptionTime } from "../../../../src/resources/interruption.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
-import { mayRun } from "../observe/worker-pod.ts";
+import { isWorking } from "../observe/worker-pod.ts";
 
 /** Reports what the job waits for, or that it no longer waits, unless that is reported already. */
 export function reportWait(observed: ObservedState, wait: Wait | undefined): Decision {
   const patch = waitPatch(observed, wait);
   if (patch === undefined) return noActions;
   const write = { type: "writeStatus", patch } as const;
-  if (wait === undefined) return { actions: [write] };
+  if (wait === undefined || isSaidByCondition(observed, wait)) return { actions: [write] };
   const warning = !waitKind(wait).intended;
   const reason = pascalCase(wait.reason);
   return {
     actions: [write, { type: "recordEvent", warning, reason, message: wait.message }],
   };
+}
+
+/** As of a job that was still working when its wait was reported. */
+function isSaidByCondition(observed: ObservedState, wait: Wait): boolean {
+  if (waitKind(wait).hasNode) return false;
+  const { conditions = [] } = observed.resource.status;
+  const said = scheduledCondition(observed, wait);
+  return said !== undefined && conditions.some((known) => isSame(known, said));
 }
 
 /** What a job that is Pending waits for; nothing where its status has that already. */
@@ -55,8 +64,7 @@ function interruptionPatch(
   wait: Wait | undefined,
 ): PendingPatch | undefined {
   const { spec, status } = resource;
-  const isWorking = pods.some((pod) => pod.phase === "Running" && mayRun(pod));
-  if (wait === undefined || isWorking) return undefined;
+  if (wait === undefined || pods.some(isWorking)) return undefined;
   if (!canTransition(spec.kind, status.status, "Pending")) return undefined;
   const message = truncate(wait.message, textLimits.statusMessage);
   const { reason } = wait;
@@ -69,13 +77,13 @@ function interruptionPatch(
   };
 }
 
-function pendingReasonPatch(
-  { status, statusReason, statusMessage }: CompressionJobStatus,
-  wait: Wait | undefined,
-): PendingPatch {
+function pendingReasonPatch(current: CompressionJobStatus, wait: Wait | undefined): PendingPatch {
+  const { status, statusReason, statusMessage } = current;
   if (status !== "Pending") return {};
   // What follows the wait for the first pod is that it works.
-  const isOver = isWaitReason(statusReason) && statusReason !== "waiting_for_pod";
+  const isForFirstPod =
+    statusReason === "waiting_for_pod" && interruptionTime(current) === undefined;
+  const isOver = isWaitReason(statusReason) && !isForFirstPod;
   if (wait === undefined && !isOver) return {};
   const { reason, ...cause } = wait ?? statusCause("starting");
   const message = truncate(cause.message, textLimits.statusMessage);

@@ -43,12 +43,12 @@ export interface WaitingStep {
   readonly pods: readonly WorkerPod[];
   readonly now: number;
   readonly target: Target;
-  /** Kueue's queue that admits the job. */
-  readonly queue: string | undefined;
   /** Why the job waits, as its status says it. */
   readonly statusReason: string | undefined;
   /** Whether a worker of the job has worked on it before. */
   readonly hasBegun: boolean;
+  /** When the last pod of the job was lost, of those that were, milliseconds since 1970. */
+  readonly lostAt: number | undefined;
   /** The cluster's warning about the worker Job or its pods; empty if there is none. */
   readonly warningMessage: string;
 }

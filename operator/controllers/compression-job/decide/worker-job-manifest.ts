@@ -86,7 +86,7 @@ type Queue = NonNullable<ConfiguredTarget["queue"]>;
  * Kueue's queue that admits the job's worker Jobs, which are created suspended: labels of the
  * resource come before what its target says.
  */
-export function findQueue(
+function findQueue(
   { metadata: { labels = {} } }: { readonly metadata: Pick<CompressionJob["metadata"], "labels"> },
   target: ConfiguredTarget,
 ): Queue | undefined {

@@ -1,5 +1,5 @@
 import type { WorkerJob } from "./worker-job.ts";
-import { isBeingPrepared, isHeldBack, podStartTime, type WorkerPod } from "./worker-pod.ts";
+import { isBeingPrepared, isHeldBack, mayRun, podStartTime, type WorkerPod } from "./worker-pod.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import type { ObservedEvent } from "../../../../src/resources/observed-resources.ts";
 
@@ -7,6 +7,9 @@ import type { ObservedEvent } from "../../../../src/resources/observed-resources
 const preparationMs = 30_000;
 /** The cluster repeats a warning about a lasting state at least every five minutes. */
 const warningRepeatMs = 360_000;
+
+/** How the Job controller begins to say why it cannot create a pod. */
+const creationError = "Error creating: ";
 
 /** The cluster's message about a step that does not advance. Times are milliseconds since 1970. */
 export interface StepWarning {
@@ -23,7 +26,12 @@ export function findStepWarning(
   listWarnings: (uid: string) => readonly WarningEvent[],
 ): StepWarning | undefined {
   if (workerJob.end !== undefined || workerJob.deleting || workerJob.suspended) return undefined;
-  if (pods.length === 0) return latestWarning(listWarnings(workerJob.uid), workerJob.createdAt);
+  if (!pods.some(mayRun)) {
+    const since = Math.max(workerJob.createdAt, ...pods.map(({ createdAt }) => createdAt));
+    const isRefusal = ({ message, at }: WarningEvent) =>
+      message.startsWith(creationError) && at >= since;
+    return latestWarning(listWarnings(workerJob.uid).filter(isRefusal), since);
+  }
   const pod = pods.find(isBeingPrepared) ?? pods.find(isHeldBack);
   return pod && latestWarning(listWarnings(pod.uid), podStartTime(pod) + preparationMs);
 }
@@ -32,7 +40,7 @@ function latestWarning(warnings: readonly WarningEvent[], from: number): StepWar
   const [latest] = warnings.toSorted((one, other) => other.at - one.at);
   if (latest === undefined) return undefined;
   return {
-    message: latest.message.replace(/^Error creating: /, ""),
+    message: latest.message.replace(creationError, ""),
     from,
     until: latest.at + warningRepeatMs,
   };

@@ -35,6 +35,17 @@ export function ownedWorkerJobs(
   return observed.workerJobs.filter((workerJob) => isOwnedWorkerJob(workerJob, observed));
 }
 
+/** Those of the resource that have not ended, also where it owns them no longer. */
+export function unendedWorkerJobs(
+  observed: Owner & Pick<ObservedState, "workerJobs">,
+): readonly WorkerJob[] {
+  return observed.workerJobs.filter((workerJob) => {
+    const isOrphan =
+      workerJob.controller === undefined && isWorkerJob(workerJob, observed.settings);
+    return workerJob.end === undefined && (isOrphan || isOwnedWorkerJob(workerJob, observed));
+  });
+}
+
 /** Whether the operator created the Job for the resource. */
 export function isOwnedWorkerJob(workerJob: WorkerJob, { resource, settings }: Owner): boolean {
   return isWorkerJob(workerJob, settings) && workerJob.controller?.uid === resource.metadata.uid;

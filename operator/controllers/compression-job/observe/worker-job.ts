@@ -31,6 +31,8 @@ export interface WorkerJob {
   readonly serviceAccount: string;
   readonly step: JobStep | undefined;
   readonly parallelism: number;
+  /** Kueue's queue that admits it; Kueue may have given it one of the namespace. */
+  readonly queue: string | undefined;
   readonly deleting: boolean;
   readonly suspended: boolean;
   /** Whether the operator has made it end. */
@@ -41,6 +43,9 @@ export interface WorkerJob {
   readonly syncRequestedAt: number | undefined;
   readonly end: WorkerJobEnd | undefined;
 }
+
+/** By which the operator makes a Job end. A policy of the cluster may give Jobs longer deadlines. */
+export const endingDeadlineSeconds = 1;
 
 export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob>): WorkerJob {
   const controller = metadata.ownerReferences?.find((owner) => owner.controller);
@@ -53,9 +58,10 @@ export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob
       (step) => step === (metadata.labels?.[resourceLabels.step] ?? "work"),
     ),
     parallelism: Number(metadata.annotations?.[sharesAnnotation] ?? spec?.completions ?? 1),
+    queue: metadata.labels?.[resourceLabels.queue],
     deleting: metadata.deletionTimestamp !== undefined,
     suspended: spec?.suspend === true,
-    ending: spec?.activeDeadlineSeconds !== undefined,
+    ending: spec?.activeDeadlineSeconds === endingDeadlineSeconds,
     createdAt: Date.parse(metadata.creationTimestamp),
     startedAt: parseOptionalTime(status?.startTime),
     syncRequestedAt: parseOptionalTime(metadata.annotations?.[syncRequestAnnotation]),
@@ -84,13 +90,15 @@ function readWorkerJobEnd(
 
 /**
  * Whether an operator of this installation created the Job. Who may create Jobs writes any label
- * and owner, but an admission policy leaves Jobs under the workers' account to the operator.
+ * and owner, but an admission policy leaves Jobs under the workers' account to the operator. One
+ * without an owner is left by `kubectl delete --cascade=orphan`.
  */
 export function isWorkerJob(
   { controller, serviceAccount }: WorkerJob,
   settings: Pick<JobSettings, "serviceAccount">,
 ): boolean {
-  return controller?.kind === compressionJobs.kind && serviceAccount === settings.serviceAccount;
+  const { kind = compressionJobs.kind } = controller ?? {};
+  return kind === compressionJobs.kind && serviceAccount === settings.serviceAccount;
 }
 
 /** Milliseconds since 1970. */

@@ -69,7 +69,7 @@ export function toWorkerPod(
     phase,
     reason,
     message,
-    ...readDisruption(conditions),
+    ...(readDisruption(conditions) ?? readRejection(status)),
     deletionDeadline: readDeletionDeadline(metadata, deletionSeenAt),
     unscheduled: readUnscheduled(status, metadata.creationTimestamp),
     ...readContainerState(status, metadata.creationTimestamp),
@@ -82,6 +82,10 @@ export function toWorkerPod(
 export function mayRun({ phase, node, deletionDeadline }: WorkerPod): boolean {
   if (phase === "Succeeded" || phase === "Failed") return false;
   return node !== undefined || deletionDeadline === undefined;
+}
+
+export function isWorking(pod: WorkerPod): boolean {
+  return pod.phase === "Running" && mayRun(pod);
 }
 
 /** Reasons of waiting containers that need no intervention. */
@@ -112,16 +116,24 @@ export function podStartTime({ startedAt, createdAt }: WorkerPod): number {
   return startedAt ?? createdAt;
 }
 
-function readDisruption(
-  conditions: NonNullable<PodStatus["conditions"]>,
-): Pick<WorkerPod, "disruption" | "disruptedAt"> {
-  const disruption = conditions.find(
+type Disruption = Pick<WorkerPod, "disruption" | "disruptedAt">;
+
+function readDisruption(conditions: NonNullable<PodStatus["conditions"]>): Disruption | undefined {
+  const found = conditions.find(
     ({ type, status }) => type === "DisruptionTarget" && status === "True",
   );
-  return {
-    disruption: disruption && (disruption.reason ?? "unknown"),
-    disruptedAt: parseOptionalTime(disruption?.lastTransitionTime),
-  };
+  if (found === undefined) return undefined;
+  const { reason = "unknown", lastTransitionTime } = found;
+  return { disruption: reason, disruptedAt: parseOptionalTime(lastTransitionTime) };
+}
+
+/**
+ * A node refuses what the scheduler gave it while its devices are not ready, or it is full or shuts
+ * down, and only the kubelet's message says so.
+ */
+function readRejection({ phase, message = "" }: PodStatus): Disruption {
+  const isRejected = phase === "Failed" && message.startsWith("Pod was rejected: ");
+  return { disruption: isRejected ? "RejectedByNode" : undefined, disruptedAt: undefined };
 }
 
 function readDeletionDeadline(

@@ -27,16 +27,24 @@ export function float32ToFloat16(
   losses: HalfLosses,
   sums: ErrorSums,
 ): void {
-  clearKernelSums();
-  for (let start = 0; start < values.length; start += stripValues) {
-    into.set(roundToHalves(values.subarray(start, start + stripValues)), start);
-  }
-  const overflowed = sumCounts(0);
+  const overflowed = roundToFloat16(values, into);
   losses.overflowed += overflowed;
   losses.vanished += sumCounts(1);
   losses.subnormal += sumCounts(2);
   if (overflowed + sumCounts(3) > 0) sums.notFinite = true;
   addKernelSums(sums);
+}
+
+/**
+ * Rounds to half precision (nearest, half to even).
+ * @returns how many finite values became an infinity
+ */
+export function roundToFloat16(values: Float32Array, into: Uint16Array): number {
+  clearKernelSums();
+  for (let start = 0; start < values.length; start += stripValues) {
+    into.set(roundToHalves(values.subarray(start, start + stripValues)), start);
+  }
+  return sumCounts(0);
 }
 
 /** The result is in the kernels' memory. */

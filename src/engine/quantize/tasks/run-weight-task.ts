@@ -49,11 +49,11 @@ function* runCopyTask(
 }
 
 function* runHalfTask(
-  task: HalfTask,
+  task: HalfTask | CopyTask,
   output: OutputWriter,
   { values: tileValues }: TileLimits,
 ): Generator<number, TaskResult> {
-  const { weight, elements, sourceBytes, outputs } = task;
+  const { elements, sourceBytes, outputs } = task;
   const sums = emptyErrorSums();
   const losses = { overflowed: 0, vanished: 0, subnormal: 0 };
   const into = new Uint16Array(Math.min(tileValues, elements));
@@ -68,5 +68,5 @@ function* runHalfTask(
   releaseBuffers(into);
   const rejection =
     losses.overflowed > 0 ? "has values beyond the range of half precision" : undefined;
-  return { weight, sums, rejection };
+  return { weight: "weight" in task ? task.weight : undefined, sums, rejection };
 }

@@ -104,9 +104,9 @@ export interface HalfTask extends PlannedWeight {
 /** One weight's transformation: all that a thread needs for it. */
 export type WeightTask = AffineTask | BlockTask | OffsetTask | HalfTask;
 
-/** Writes a tensor of a checkpoint in float32, as it is. */
+/** Writes a tensor of a checkpoint that does not change, in float32 or in half precision. */
 export interface CopyTask extends Omit<PlannedWeight, "weight"> {
-  readonly kind: "copy";
+  readonly kind: "copy" | "half";
   readonly outputs: { readonly values: number };
 }
 

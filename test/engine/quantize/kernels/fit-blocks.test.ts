@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createNormal, createRandom } from "../../../../src/engine/evaluate/generate-sample.ts";
+import { createNormal, createRandom } from "../../../../src/engine/samples/generate-sample.ts";
 import {
   createFittedBlocks,
   fitBlocks,

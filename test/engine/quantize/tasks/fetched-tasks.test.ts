@@ -17,7 +17,7 @@ function copyTask(...places: readonly (readonly [offset: number, bytes: number])
   });
   const length = places.reduce((sum, [, bytes]) => sum + bytes, 0);
   const bytes = { elements: length / 4, sourceBytes: length, resultBytes: length };
-  const source = { kind: "checkpoint", length, pieces } as const;
+  const source = { kind: "checkpoint", type: "float32", length, pieces } as const;
   const fields = { kind: "copy", sourceType: "float32", outputs: { values: 0 } } as const;
   return { task: { ...fields, ...bytes, source }, destinations: new Map() };
 }

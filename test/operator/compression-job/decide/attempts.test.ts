@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
-import type { WorkerPod } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
+import {
+  toWorkerPod,
+  type WorkerPod,
+} from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import { maxAttempts } from "../../../../src/contract/limits.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
@@ -107,6 +110,40 @@ test("decide() says why the cluster ended the pods of a job too often", () => {
   });
 });
 
+test("decide() tries again what nodes refused to run, as often as what the cluster ended", () => {
+  const controller = { apiVersion: "batch/v1", kind: "Job", controller: true };
+  const refused = (number: number, reason: string, message: string) =>
+    toWorkerPod(
+      {
+        metadata: {
+          name: `pod-${number}`,
+          uid: `pod-${number}`,
+          resourceVersion: "1",
+          creationTimestamp: new Date(start + number * second).toISOString(),
+          ownerReferences: [{ ...controller, name: child.name, uid: child.uid }],
+        },
+        spec: { nodeName: "node-1", serviceAccountName: jobSettings.serviceAccount },
+        status: { phase: "Failed", reason, message: `Pod was rejected: ${message}` },
+      },
+      0,
+    );
+  const allocation = "Allocate failed due to requested number of devices unavailable";
+  const pods = [
+    refused(0, "Evicted", "The node had condition: [DiskPressure]. "),
+    ...[1, 2, 3].map((number) => refused(number, "UnexpectedAdmissionError", allocation)),
+  ];
+  const { actions, error } = decideOn(pods);
+  assert.equal(error, undefined);
+  const [write] = actions;
+  assert.ok(write?.type === "writeStatus");
+  const { lost, reason, message } = write.patch.attempts ?? {};
+  assert.deepEqual([lost, reason], [4, "RejectedByNode"]);
+  assert.match(
+    message ?? "",
+    /"pod-3" was refused by its node \(RejectedByNode\): .*Allocate failed/,
+  );
+});
+
 test("decide() counts the time of all pods of a job towards its deadline", () => {
   const disruption = "TerminationByKubelet";
   const ran = (number: number, from: number, until: number) =>
@@ -139,16 +176,66 @@ test("decide() gives a job no more time than the operator does", () => {
   assert.equal(create.manifest.spec?.template.spec?.activeDeadlineSeconds, 600);
 });
 
-test("decide() asks for a sync of a worker Job a minute after its pod was evicted, not before", () => {
+test("decide() fails a job whose Job had a deadline of the cluster's, but for one with a result", () => {
+  const message = "Job was active longer than specified deadline";
+  const at = start + 20 * second;
+  const end = { complete: false, reason: "DeadlineExceeded", message, at };
+  const decideOnEnd = (words: string) => {
+    const exit = { exitCode: workerExit.cancelled, reason: "Error", message: words, at };
+    return decideOn([killed(0, { termination: exit })], { ...child, end });
+  };
+  assert.equal(decideOnEnd("").error?.code, "deadline_exceeded");
+  const delivered = JSON.stringify({ outcome: "Completed", lastSeq: 1, delivered: true });
+  assert.deepEqual(decideOnEnd(delivered).actions, []);
+});
+
+test("decide() asks for a sync of a worker Job a minute after the next pod was due, not before", () => {
   const lostAt = start + 3600 * second;
   const at = new Date(lostAt).toISOString();
   const reason = "EvictionByEvictionAPI";
+  for (const [lost, backOff] of [
+    [1, 10],
+    [4, 80],
+    [12, 600],
+  ] as const) {
+    const attempts = { count: lost, lost, pod: "pod-0", at, reason, message: "" };
+    const evicted = makeJob({ metadata: resource.metadata, status: { attempts } });
+    const syncsAt = (now: number) =>
+      decide(makeObservedState({ resource: evicted, workerJobs: [child], now })).actions.filter(
+        ({ type }) => type === "requestSync",
+      ).length;
+    assert.equal(syncsAt(lostAt + (backOff + 59) * second), 0);
+    assert.equal(syncsAt(lostAt + (backOff + 60) * second), 1);
+  }
+});
+
+test("decide() says that a job waits between two pods, and not after its last one", () => {
+  const startedAt = new Date(start).toISOString();
+  const at = new Date(start + 10 * second).toISOString();
+  const reason = "EvictionByEvictionAPI";
   const attempts = { count: 1, lost: 1, pod: "pod-0", at, reason, message: "" };
-  const evicted = makeJob({ metadata: resource.metadata, status: { attempts } });
-  const syncsAt = (now: number) =>
-    decide(makeObservedState({ resource: evicted, workerJobs: [child], now })).actions.filter(
-      ({ type }) => type === "requestSync",
-    ).length;
-  assert.equal(syncsAt(lostAt + 59 * second), 0);
-  assert.equal(syncsAt(lostAt + 60 * second), 1);
+  const working = { status: "Optimizing", statusReason: "optimizing", startedAt } as const;
+  const { metadata } = resource;
+  const evicted = makeJob({ metadata, status: { ...working, attempts } });
+  const decidedStatus = (from: typeof evicted, pods: readonly WorkerPod[]) => {
+    const now = start + 13 * second;
+    const { actions } = decide(
+      makeObservedState({ resource: from, workerJobs: [child], pods, now }),
+    );
+    const write = actions.find((action) => action.type === "writeStatus");
+    return { ...from.status, ...write?.patch };
+  };
+  const waiting = decidedStatus(evicted, []);
+  assert.deepEqual(
+    [waiting.status, waiting.statusReason, waiting.statusMessage],
+    ["Pending", "waiting_for_pod", "Waiting for a pod to begin the work again"],
+  );
+  const reported = makeJob({ metadata, status: waiting });
+  const next = { name: "pod-1", uid: "pod-1", createdAt: start + 10 * second };
+  const fetchesImage = makePod(child, { ...next, phase: "Pending" });
+  assert.deepEqual(decidedStatus(reported, [fetchesImage]), waiting);
+  const running = decidedStatus(reported, [makePod(child, next)]);
+  assert.deepEqual([running.status, running.statusReason], ["Pending", "starting"]);
+  const succeeded = makePod(child, { ...next, phase: "Succeeded" });
+  assert.equal(decidedStatus(evicted, [succeeded]).status, "Optimizing");
 });

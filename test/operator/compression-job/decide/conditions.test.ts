@@ -64,12 +64,26 @@ test("decide() reports that a job is suspended, and that it is resumed", () => {
   assert.ok(conditionTexts(after).includes("Suspended=False Resumed"));
 });
 
+test("decide() records one event of a suspension, also where workers have to stop first", () => {
+  const status = { status: "Optimizing", statusReason: "optimizing" } as const;
+  const working = makeJob({ metadata, spec: { suspend: true }, status });
+  const child = makeChild(working);
+  const events = (fields: Partial<ObservedState>) =>
+    decide(makeObservedState(fields)).actions.flatMap((action) =>
+      action.type === "recordEvent" ? [action.reason] : [],
+    );
+  const stopping = { resource: working, workerJobs: [child], pods: [makePod(child)] };
+  assert.deepEqual(events(stopping), ["Suspended"]);
+  const reported = makeJob({ metadata, spec: working.spec, status: decidedStatus(stopping) });
+  assert.equal(decidedStatus({ resource: reported }).status, "Pending");
+  assert.deepEqual(events({ resource: reported }), []);
+});
+
 test("decide() takes a job back to Pending whose pods a queue took away, once none runs", () => {
   const startedAt = new Date(start).toISOString();
-  const labels = { "kueue.x-k8s.io/queue-name": "gpus" };
   const working = { status: "Optimizing", statusReason: "optimizing", startedAt } as const;
-  const resource = makeJob({ metadata: { ...metadata, labels }, status: working });
-  const child = makeChild(resource, { suspended: true });
+  const resource = makeJob({ metadata, status: working });
+  const child = makeChild(resource, { suspended: true, queue: "gpus" });
   const stopping = makePod(child, { deletionDeadline: start + minute });
   const before = decidedStatus({ resource, workerJobs: [child], pods: [stopping] });
   assert.equal(before.status, "Optimizing");
@@ -84,7 +98,7 @@ test("decide() takes a job back to Pending whose pods a queue took away, once no
     status.transitions?.map((transition) => transition.status),
     ["Pending"],
   );
-  const reported = makeJob({ metadata: { ...metadata, labels }, status });
+  const reported = makeJob({ metadata, status });
   assert.deepEqual(
     decide(makeObservedState({ resource: reported, workerJobs: [child] })).actions,
     [],

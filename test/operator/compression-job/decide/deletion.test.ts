@@ -33,6 +33,18 @@ test("decide() releases a deleted job that no service records, and waits for the
   ]);
 });
 
+test("decide() stops the Job that a deletion with --cascade=orphan left without an owner", () => {
+  const deletionTimestamp = new Date(start).toISOString();
+  const deleted = makeJob({ metadata: { ...withFinalizer, deletionTimestamp } });
+  const orphan = { ...child, controller: undefined };
+  const pods = [makePod(orphan)];
+  const stop = decide(makeObservedState({ resource: deleted, workerJobs: [orphan], pods })).actions;
+  assert.deepEqual(
+    stop.map(({ type }) => type),
+    ["writeStatus", "deleteWorkerJob", "deletePod"],
+  );
+});
+
 test("decide() holds a node that does not stop a pod responsible", () => {
   const cancelling = makeJob({
     metadata: withFinalizer,

@@ -30,7 +30,8 @@ for (const [what, forgery] of Object.entries(forgeries)) {
     const cancelled = { ...working, spec: { ...working.spec, cancel: true } };
     const running = workerJobs.map((job) => ({ ...job, end: undefined }));
     const stopping = decide(makeObservedState({ resource: cancelled, workerJobs: running }));
-    assert.ok(!stopping.actions.some(({ type }) => type === "deleteWorkerJob"));
+    const isStopped = stopping.actions.some(({ type }) => type === "deleteWorkerJob");
+    assert.equal(isStopped, what === "has no owner");
   });
 }
 

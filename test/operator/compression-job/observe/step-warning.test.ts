@@ -17,10 +17,18 @@ function describeWarning(at: number, stepWarning: ReturnType<typeof findStepWarn
 
 test("a warning about a Job without pods counts at once, the latest one", () => {
   const warning = findStepWarning(job, [], () => [
-    { message: "an earlier one", at: start },
+    { message: "Error creating: an earlier one", at: start },
+    { message: "Job has reached the specified backoff limit", at: start + 6 * second },
     refusal,
   ]);
   assert.equal(describeWarning(6, warning), "exceeded quota");
+});
+
+test("a warning about a Job counts too where its last pod failed before", () => {
+  const failed = (at: number) => makePod(job, { phase: "Failed", createdAt: start + at * second });
+  const warnings = () => [refusal];
+  assert.equal(describeWarning(6, findStepWarning(job, [failed(4)], warnings)), "exceeded quota");
+  assert.equal(describeWarning(7, findStepWarning(job, [failed(6)], warnings)), "");
 });
 
 test("a warning that is not repeated is over", () => {
