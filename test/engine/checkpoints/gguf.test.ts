@@ -176,30 +176,47 @@ for (const [what, parts, code, message] of lies) {
   });
 }
 
-test("a part of heads that attention does not rotate is refused by name", async (t) => {
-  const sizes = {
-    block_count: 1,
-    embedding_length: 32,
-    "attention.head_count": 2,
-    feed_forward_length: 32,
-    context_length: 32,
-    "attention.layer_norm_rms_epsilon": 1,
-    "rope.dimension_count": 3,
-  };
-  const file = await store(
-    t,
-    gguf({
-      entries: [
-        textEntry("general.architecture", "llama"),
-        ...Object.entries(sizes).map(([key, size]) =>
-          Buffer.concat([text(`llama.${key}`), uint32(4), uint32(size)]),
-        ),
-        Buffer.concat([text("tokenizer.ggml.tokens"), uint32(9), uint32(8), uint64(0)]),
-      ],
-    }),
-  );
-  assert.throws(() => readLanguageModel(file), {
-    code: "model_unsupported",
-    message: "model.gguf: llama.rope.dimension_count is 3, and may be a multiple of 16",
+const float32 = 6;
+const infinity = Buffer.from(Float32Array.of(Infinity).buffer);
+
+for (const [key, type, value, code, message] of [
+  [
+    "rope.dimension_count",
+    4,
+    uint32(3),
+    "model_unsupported",
+    "model.gguf: llama.rope.dimension_count is 3, and may be a multiple of 16",
+  ],
+  [
+    "rope.freq_base",
+    float32,
+    infinity,
+    "model_invalid",
+    'model.gguf: metadata "llama.rope.freq_base" is no finite number from 0 on',
+  ],
+] as const) {
+  test(`a model whose ${key} cannot be is refused by its name`, async (t) => {
+    const sizes = {
+      block_count: 1,
+      embedding_length: 32,
+      "attention.head_count": 2,
+      feed_forward_length: 32,
+      context_length: 32,
+      "attention.layer_norm_rms_epsilon": 1,
+    };
+    const entry = (name: string, kind: number, content: Buffer) =>
+      Buffer.concat([text(`llama.${name}`), uint32(kind), content]);
+    const file = await store(
+      t,
+      gguf({
+        entries: [
+          textEntry("general.architecture", "llama"),
+          ...Object.entries(sizes).map(([name, size]) => entry(name, 4, uint32(size))),
+          Buffer.concat([text("tokenizer.ggml.tokens"), uint32(9), uint32(8), uint64(0)]),
+          entry(key, type, value),
+        ],
+      }),
+    );
+    assert.throws(() => readLanguageModel(file), { code, message });
   });
-});
+}
