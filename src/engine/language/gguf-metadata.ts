@@ -66,8 +66,8 @@ export class MetadataReader {
 
   number(key: string): number {
     const value = this.#metadata.get(key);
-    if (typeof value === "number" && value >= 0) return value;
-    throw this.#invalid(key, "a number from 0 on", value);
+    if (typeof value === "number" && value >= 0 && value < Infinity) return value;
+    throw this.#invalid(key, "a finite number from 0 on", value);
   }
 
   count(key: string, most = 2 ** 31): number {

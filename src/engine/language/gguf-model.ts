@@ -4,6 +4,7 @@ import { type CheckpointTensor, invalidFileError } from "../checkpoints/checkpoi
 import { CheckpointValues } from "../checkpoints/checkpoint-values.ts";
 import { readGguf } from "../checkpoints/read-gguf.ts";
 import type { RotaryScaling } from "../checkpoints/rotary-cache.ts";
+import { checkAttention } from "./check-attention.ts";
 import { type ArchitectureKey, MetadataReader, unsupportedError } from "./gguf-metadata.ts";
 import { type DecoderFacts, type LanguageModel, maxLayers } from "./decoder-facts.ts";
 import { families, type Family } from "./families.ts";
@@ -62,6 +63,12 @@ export function openGgufModel(file: string): LanguageModel {
   }
   reader.requireKnownKeys(architecture);
   const facts = readFacts(reader, architecture, known.family, tensors);
+  checkAttention(file, facts, {
+    heads: `${architecture}.attention.head_count`,
+    kvHeads: `${architecture}.attention.head_count_kv`,
+    headSize: `${architecture}.attention.key_length`,
+    rotated: `${architecture}.rope.dimension_count`,
+  });
   const weights = tensors.filter(({ name }) => name !== divisorsName);
   const named = weights.map((tensor) => {
     const name = findName(file, tensor);
