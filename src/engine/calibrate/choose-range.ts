@@ -37,10 +37,14 @@ const levels = 128;
 /**
  * The bound, sign aside, whose rounded values tell least from all values: 8-bit Inference with
  * TensorRT, S. Migacz, GTC 2017. What lies outside counts as the outermost bin, and the codes of a
- * level are spread over its bins that are not empty.
+ * level are spread over its bins that are not empty. Values in no more bins than there are levels
+ * say nothing of others: their largest is the bound, which the definition has at their least, where
+ * all are one bin.
  */
 export function minimizeDivergence(histogram: ValueHistogram): number {
   const counts = histogram.magnitudes();
+  const filled = counts.reduce((count, each) => count + Number(each > 0), 0);
+  if (filled <= levels) return counts.length * histogram.width;
   let best = { bins: counts.length, divergence: Infinity };
   let outside = counts.slice(levels).reduce((sum, count) => sum + count, 0);
   for (let bins = levels; bins <= counts.length; bins++) {

@@ -2,6 +2,7 @@
 export type RotaryScaling =
   | { readonly kind: "none" }
   | { readonly kind: "linear"; readonly factor: number }
+  | { readonly kind: "divided"; readonly divisors: readonly number[] }
   | {
       readonly kind: "llama3";
       readonly factor: number;
@@ -56,6 +57,8 @@ function rotaryFrequencies({ theta, dimensions, scaling }: RotaryFacts): Float32
       return frequencies;
     case "linear":
       return frequencies.map((frequency) => frequency / scaling.factor);
+    case "divided":
+      return frequencies.map((frequency, pair) => frequency / Number(scaling.divisors[pair]));
     case "llama3":
       return frequencies.map((frequency) => scaleAsLlama3(frequency, scaling));
   }

@@ -93,8 +93,8 @@ const gemma: Omit<Family, "requires" | "has" | "slides"> = {
   scalesEmbeddings: true,
 };
 
-/** Qwen's windows are those of the upper layers. */
-function slidesFromLayer(layer: number, { max_window_layers: first = 0 }: WindowFields): boolean {
+/** Qwen's windows are those of the upper layers; 28 is transformers' own. */
+function slidesFromLayer(layer: number, { max_window_layers: first = 28 }: WindowFields): boolean {
   return layer >= first;
 }
 

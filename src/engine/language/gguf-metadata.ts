@@ -66,8 +66,8 @@ export class MetadataReader {
 
   number(key: string): number {
     const value = this.#metadata.get(key);
-    if (typeof value === "number" && value >= 0) return value;
-    throw this.#invalid(key, "a number from 0 on", value);
+    if (typeof value === "number" && value >= 0 && value < Infinity) return value;
+    throw this.#invalid(key, "a finite number from 0 on", value);
   }
 
   count(key: string, most = 2 ** 31): number {
@@ -88,10 +88,18 @@ export class MetadataReader {
     throw this.#invalid(key, "a list", value);
   }
 
-  texts(key: string): string[] {
+  texts(key: string, mostCharacters = Infinity): string[] {
+    const most = mostCharacters === Infinity ? "" : ` of ${mostCharacters} characters at most`;
     return this.list(key).map((each) => {
-      if (typeof each === "string") return each;
-      throw this.#invalid(key, "a list of texts", each);
+      if (typeof each === "string" && each.length <= mostCharacters) return each;
+      throw this.#invalid(key, `a list of texts${most}`, each);
+    });
+  }
+
+  numbers(key: string): number[] {
+    return this.list(key).map((each) => {
+      if (typeof each === "number") return each;
+      throw this.#invalid(key, "a list of numbers", each);
     });
   }
 

@@ -1,7 +1,10 @@
 import { statSync } from "node:fs";
 import { quoteName } from "../../contract/text/quote-name.ts";
-import { type CheckpointTensor } from "../checkpoints/checkpoint-tensor.ts";
+import { type CheckpointTensor, invalidFileError } from "../checkpoints/checkpoint-tensor.ts";
+import { CheckpointValues } from "../checkpoints/checkpoint-values.ts";
 import { readGguf } from "../checkpoints/read-gguf.ts";
+import type { RotaryScaling } from "../checkpoints/rotary-cache.ts";
+import { checkAttention } from "./check-attention.ts";
 import { type ArchitectureKey, MetadataReader, unsupportedError } from "./gguf-metadata.ts";
 import { type DecoderFacts, type LanguageModel, maxLayers } from "./decoder-facts.ts";
 import { families, type Family } from "./families.ts";
@@ -15,6 +18,8 @@ interface GgufFamily {
 
 const ggufFamilies: Readonly<Record<string, GgufFamily>> = {
   llama: { family: families.llama, isInterleaved: true },
+  qwen2: { family: families.qwen2, isInterleaved: false },
+  qwen3: { family: families.qwen3, isInterleaved: false },
 };
 
 /** Names of a layer's tensors in GGUF files, and in those of transformers. */
@@ -38,6 +43,9 @@ const otherNames: Readonly<Record<string, string>> = {
   "output.weight": "lm_head.weight",
 };
 
+/** Llama 3.1 and later have a divisor of each rotary frequency in it. */
+const divisorsName = "rope_freqs.weight";
+
 /**
  * Reads the header of a GGUF file.
  * @throws ServiceError model_invalid, model_truncated, model_unsupported for an architecture, a key
@@ -46,6 +54,7 @@ const otherNames: Readonly<Record<string, string>> = {
 export function openGgufModel(file: string): LanguageModel {
   const { metadata, tensors } = readGguf(file);
   const reader = new MetadataReader(file, metadata);
+  requireOneFile(file, reader);
   const architecture = reader.text("general.architecture");
   const known = Object.hasOwn(ggufFamilies, architecture) ? ggufFamilies[architecture] : undefined;
   if (known === undefined) {
@@ -53,14 +62,26 @@ export function openGgufModel(file: string): LanguageModel {
     throw unsupportedError(file, `general.architecture ${quoteName(architecture)}`, list);
   }
   reader.requireKnownKeys(architecture);
-  const isTied = !tensors.some(({ name }) => name === "output.weight");
-  const facts = readFacts(reader, architecture, known.family, isTied);
-  const named = tensors.map((tensor) => {
+  const facts = readFacts(reader, architecture, known.family, tensors);
+  checkAttention(file, facts, {
+    heads: `${architecture}.attention.head_count`,
+    kvHeads: `${architecture}.attention.head_count_kv`,
+    headSize: `${architecture}.attention.key_length`,
+    rotated: `${architecture}.rope.dimension_count`,
+  });
+  const weights = tensors.filter(({ name }) => name !== divisorsName);
+  const named = weights.map((tensor) => {
     const name = findName(file, tensor);
     const isRotated = known.isInterleaved && /\.self_attn\.[qk]_proj\.weight$/.test(name);
     return [name, isRotated ? { ...tensor, interleavedRows: facts.headSize } : tensor] as const;
   });
   return { facts, tensors: new Map(named), bytes: statSync(file).size };
+}
+
+/** Each part of a model that was cut into several files says how many there are. */
+function requireOneFile(file: string, reader: MetadataReader): void {
+  const count = reader.find("split.count") ?? 0;
+  if (count > 1) throw unsupportedError(file, `split.count ${count}`, "0, 1");
 }
 
 function findName(file: string, { name }: CheckpointTensor): string {
@@ -83,7 +104,7 @@ function readFacts(
   reader: MetadataReader,
   architecture: string,
   family: Family,
-  isTied: boolean,
+  tensors: readonly CheckpointTensor[],
 ): DecoderFacts {
   const count = (key: ArchitectureKey) => reader.count(`${architecture}.${key}`);
   const layers = reader.count(`${architecture}.block_count`, maxLayers);
@@ -105,10 +126,28 @@ function readFacts(
     attentionScale: headSize ** -0.5,
     attentionSoftcap: 0,
     logitSoftcap: 0,
-    rotary: { theta, dimensions, scaling: { kind: "none" } },
+    rotary: { theta, dimensions, scaling: readScaling(tensors, dimensions / 2) },
     localRotary: undefined,
     windows: Array.from({ length: layers }, () => 0),
-    isTied,
+    isTied: !tensors.some(({ name }) => name === "output.weight"),
     embeddingScale: 1,
   };
+}
+
+function readScaling(tensors: readonly CheckpointTensor[], frequencies: number): RotaryScaling {
+  const tensor = tensors.find(({ name }) => name === divisorsName);
+  if (tensor === undefined) return { kind: "none" };
+  if (tensor.dims.join() !== `${frequencies}`) {
+    const problem = `shape [${tensor.dims.join(", ")}], and there are ${frequencies} frequencies`;
+    throw invalidFileError(tensor.path, tensor.name, problem);
+  }
+  using stored = new CheckpointValues([
+    { ...tensor, kind: "stored", rows: 1, columns: frequencies },
+  ]);
+  const divisors = new Float32Array(frequencies);
+  stored.read(0, divisors);
+  if (!divisors.every((each) => each > 0 && Number.isFinite(each))) {
+    throw invalidFileError(tensor.path, tensor.name, "a divisor is not above 0 and finite");
+  }
+  return { kind: "divided", divisors: [...divisors] };
 }

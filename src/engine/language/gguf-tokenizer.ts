@@ -1,58 +1,8 @@
 import type { SpecialTokens } from "./decoder-facts.ts";
+import { readByteLevelParts } from "./gguf-byte-level.ts";
 import type { MetadataReader } from "./gguf-metadata.ts";
-
-interface TokenizerKind {
-  /** How a text is cut before byte pairs are merged. */
-  readonly splits: readonly object[];
-  /** Whether a piece of text that is a word of the vocabulary is taken as it is. */
-  readonly ignoresMerges: boolean;
-  /** Whether texts begin with the token for that, where `add_bos_token` does not say so. */
-  readonly addsBos: boolean;
-}
-
-/**
- * By `tokenizer.ggml.pre`: each is as the tokenizer.json which the name stands for, and as
- * llama.cpp's `llama_vocab` has it.
- */
-const kinds: Readonly<Record<string, TokenizerKind>> = {
-  "gpt-2": { splits: [byteLevel(true)], ignoresMerges: false, addsBos: false },
-  smollm: {
-    splits: [{ type: "Digits", individual_digits: true }, byteLevel(true)],
-    ignoresMerges: false,
-    addsBos: false,
-  },
-  "llama-bpe": {
-    splits: [
-      splitBy(
-        String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
-      ),
-      byteLevel(false),
-    ],
-    ignoresMerges: true,
-    addsBos: true,
-  },
-  qwen2: {
-    splits: [
-      splitBy(
-        String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
-      ),
-      byteLevel(false),
-    ],
-    ignoresMerges: false,
-    addsBos: false,
-  },
-};
-
-function byteLevel(useRegex: boolean): object {
-  return { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: useRegex };
-}
-
-function splitBy(regex: string): object {
-  return { type: "Split", pattern: { Regex: regex }, behavior: "Isolated", invert: false };
-}
-
-/** Values of `tokenizer.ggml.token_type`. */
-const tokenTypes = { control: 3, userDefined: 4 } as const;
+import { readSentencePieceParts } from "./gguf-sentencepiece.ts";
+import { tokenTypes } from "./tokenizer-parts.ts";
 
 interface TokenizerFiles {
   readonly tokens: SpecialTokens;
@@ -61,68 +11,77 @@ interface TokenizerFiles {
 }
 
 /**
- * The tokenizer of a GGUF file as files that Hugging Face's libraries and ONNX Runtime GenAI read.
- * Only tokenizers of byte-level byte pairs are (`tokenizer.ggml.model` "gpt2").
+ * The tokenizer of a GGUF file as files that Hugging Face's libraries and ONNX Runtime GenAI read:
+ * one of byte-level byte pairs (`tokenizer.ggml.model` "gpt2"), or one of SentencePiece ("llama").
  * @throws ServiceError model_invalid, model_unsupported for another tokenizer, by its name
  */
 export function readGgufTokenizer(reader: MetadataReader): TokenizerFiles {
-  reader.requireOneOf("tokenizer.ggml.model", ["gpt2"]);
-  const kind = kinds[reader.requireOneOf("tokenizer.ggml.pre", Object.keys(kinds))];
-  if (kind === undefined) throw new TypeError("A tokenizer that is known has no facts");
+  const model = reader.requireOneOf("tokenizer.ggml.model", ["gpt2", "llama"]);
+  const parts = model === "gpt2" ? readByteLevelParts(reader) : readSentencePieceParts(reader);
   const words = reader.texts("tokenizer.ggml.tokens");
   const types = reader.list("tokenizer.ggml.token_type");
+  const isSpecial = (id: number) => types[id] === tokenTypes.control;
   const added = words.flatMap((content, id) =>
-    types[id] === tokenTypes.control || types[id] === tokenTypes.userDefined
-      ? [addedToken(id, content, types[id] === tokenTypes.control)]
+    isSpecial(id) || types[id] === tokenTypes.userDefined || types[id] === tokenTypes.unknown
+      ? [addedToken(id, content, types[id] !== tokenTypes.userDefined)]
       : [],
   );
   const find = (name: string) => reader.find(`tokenizer.ggml.${name}_token_id`);
   const bos = find("bos");
-  const isMarked = reader.findFlag("tokenizer.ggml.add_bos_token") ?? kind.addsBos;
+  const isMarked = reader.findFlag("tokenizer.ggml.add_bos_token") ?? parts.addsBos;
   const mark = isMarked && bos !== undefined ? words[bos] : undefined;
   const tokenizer = {
     version: "1.0",
     truncation: null,
     padding: null,
     added_tokens: added,
-    normalizer: null,
-    pre_tokenizer: { type: "Sequence", pretokenizers: kind.splits },
-    post_processor:
-      bos === undefined || mark === undefined ? byteLevel(true) : markBeginning(bos, mark),
-    decoder: byteLevel(true),
+    normalizer: parts.normalizer,
+    pre_tokenizer: parts.preTokenizer,
+    post_processor: {
+      type: "Sequence",
+      processors: [
+        ...parts.postProcessors,
+        ...(bos === undefined || mark === undefined ? [] : [markBeginning(bos, mark)]),
+      ],
+    },
+    decoder: parts.decoder,
     model: {
       type: "BPE",
       dropout: null,
-      unk_token: null,
       continuing_subword_prefix: null,
       end_of_word_suffix: null,
-      fuse_unk: false,
-      byte_fallback: false,
-      ignore_merges: kind.ignoresMerges,
       vocab: Object.fromEntries(words.map((word, id) => [word, id])),
-      merges: reader.texts("tokenizer.ggml.merges"),
+      ...parts.model,
     },
   };
+  const named = ["eos", "eot", "eom"].map(find).filter((id) => id !== undefined);
+  const ends = parts.endWords.map((word) => words.indexOf(word));
   const tokens = {
     bos,
     // A message ends with a token of its own where a whole text ends with another one.
-    eos: [...new Set(["eos", "eot", "eom"].map(find).filter((id) => id !== undefined))],
+    eos: [...new Set([...named, ...ends.filter(isSpecial)])],
     pad: find("padding"),
   };
-  return { tokens, files: describeFiles(tokenizer, tokens, words, reader) };
+  const template = reader.findText("tokenizer.chat_template");
+  const config = describeConfig(tokens, words, parts.tokenizerClass, template);
+  const files = new Map([
+    ["tokenizer.json", JSON.stringify(tokenizer)],
+    ["tokenizer_config.json", `${JSON.stringify(config, null, 2)}\n`],
+  ]);
+  if (template !== undefined) files.set("chat_template.jinja", template);
+  return { tokens, files };
 }
 
 /** Puts a token before a text, and before each of two that are joined. */
 function markBeginning(id: number, word: string): object {
   const mark = (type: number) => ({ SpecialToken: { id: word, type_id: type } });
   const text = (name: string, type: number) => ({ Sequence: { id: name, type_id: type } });
-  const template = {
+  return {
     type: "TemplateProcessing",
     single: [mark(0), text("A", 0)],
     pair: [mark(0), text("A", 0), mark(1), text("B", 1)],
     special_tokens: { [word]: { id: word, ids: [id], tokens: [word] } },
   };
-  return { type: "Sequence", processors: [byteLevel(true), template] };
 }
 
 function addedToken(id: number, content: string, special: boolean): object {
@@ -137,27 +96,20 @@ function addedToken(id: number, content: string, special: boolean): object {
   };
 }
 
-function describeFiles(
-  tokenizer: object,
+function describeConfig(
   { bos, eos: [eos], pad }: SpecialTokens,
   words: readonly string[],
-  reader: MetadataReader,
-): Map<string, string> {
+  tokenizerClass: string,
+  template: string | undefined,
+): object {
   const word = (id: number | undefined) => (id === undefined ? undefined : words[id]);
-  const template = reader.findText("tokenizer.chat_template");
-  const config = {
+  return {
     add_prefix_space: false,
     bos_token: word(bos),
     eos_token: word(eos),
     pad_token: word(pad),
     chat_template: template,
     clean_up_tokenization_spaces: false,
-    tokenizer_class: "GPT2Tokenizer",
+    tokenizer_class: tokenizerClass,
   };
-  const files = new Map([
-    ["tokenizer.json", JSON.stringify(tokenizer)],
-    ["tokenizer_config.json", `${JSON.stringify(config, null, 2)}\n`],
-  ]);
-  if (template !== undefined) files.set("chat_template.jinja", template);
-  return files;
 }

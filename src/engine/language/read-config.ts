@@ -4,6 +4,7 @@ import { z } from "zod";
 import { ServiceError } from "../../contract/errors.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
 import type { RotaryFacts, RotaryScaling } from "../checkpoints/rotary-cache.ts";
+import { checkAttention } from "./check-attention.ts";
 import { fp8BlockSizes } from "./checkpoint-weights.ts";
 import { type DecoderFacts, maxLayers } from "./decoder-facts.ts";
 import { type Family, familyNames, findFamily } from "./families.ts";
@@ -41,7 +42,7 @@ const arithmetic = {
   head_dim: count.nullish(),
   vocab_size: count,
   max_position_embeddings: count,
-  rms_norm_eps: z.number().positive(),
+  rms_norm_eps: z.float32().positive(),
   hidden_act: z.string().optional(),
   hidden_activation: z.string().nullish(),
   tie_word_embeddings: z.boolean().optional(),
@@ -63,9 +64,9 @@ const arithmetic = {
   sliding_window_pattern: count.optional(),
   _sliding_window_pattern: count.optional(),
   layer_types: z.array(z.enum(["full_attention", "sliding_attention"])).nullish(),
-  query_pre_attn_scalar: z.number().positive().optional(),
-  attn_logit_softcapping: z.number().positive().nullish(),
-  final_logit_softcapping: z.number().positive().nullish(),
+  query_pre_attn_scalar: z.float32().positive().optional(),
+  attn_logit_softcapping: z.float32().positive().nullish(),
+  final_logit_softcapping: z.float32().positive().nullish(),
   quantization_config: z
     .object({
       quant_method: z.literal("fp8"),
@@ -118,7 +119,16 @@ export function readConfig(file: string): DecoderFacts {
     const known = `known are ${familyNames.join(", ")}`;
     throw unsupported(file, `model_type ${quoteName(found.model_type)} is not known; ${known}`);
   }
-  return { ...readSizes(found), ...readFamily(file, found, family) };
+  const facts = { ...readSizes(found), ...readFamily(file, found, family) };
+  const headSize =
+    (found.head_dim ?? null) === null ? "hidden_size / num_attention_heads" : "head_dim";
+  checkAttention(file, facts, {
+    heads: "num_attention_heads",
+    kvHeads: "num_key_value_heads",
+    headSize,
+    rotated: `${headSize} * partial_rotary_factor`,
+  });
+  return facts;
 }
 
 function parseConfig(file: string): Config {
@@ -179,7 +189,7 @@ function readFamily(file: string, found: Config, family: Family) {
     attentionSoftcap: found.attn_logit_softcapping ?? 0,
     logitSoftcap: found.final_logit_softcapping ?? 0,
     ...readRotary(file, found, family),
-    windows: readWindows(found, family),
+    windows: readWindows(file, found, family),
     isTied: found.tie_word_embeddings ?? family.isTiedByDefault,
     embeddingScale: family.scalesEmbeddings ? Math.fround(Math.sqrt(found.hidden_size)) : 1,
   };
@@ -204,6 +214,9 @@ function checkFields(file: string, found: Config, { requires, has }: Family): vo
     if (found[name] === undefined) {
       throw unsupported(file, `${found.model_type} needs the field ${name}`);
     }
+  }
+  if (found.use_sliding_window === true && found.sliding_window === undefined) {
+    throw unsupported(file, "use_sliding_window needs the field sliding_window");
   }
   const allowed: readonly string[] = [...requires, ...has];
   const foreign = familyFields.find(
@@ -262,12 +275,16 @@ function toScaling(file: string, spelled: Rope): RotaryScaling {
 }
 
 /** What the configuration says of each layer, else what the family does. */
-function readWindows(found: Config, family: Family): number[] {
-  const { sliding_window: size, num_hidden_layers: layers } = found;
+function readWindows(file: string, found: Config, family: Family): number[] {
+  const { sliding_window: size, num_hidden_layers: layers, layer_types: types } = found;
   const isOff = family.has.includes("use_sliding_window") && found.use_sliding_window !== true;
+  if (types && types.length !== layers) {
+    const problem = `layer_types has ${types.length} entries, and num_hidden_layers is ${layers}`;
+    throw unsupported(file, problem);
+  }
   return Array.from({ length: layers }, (_, layer) => {
     if (size === undefined || size === null || isOff) return 0;
-    const named = found.layer_types?.[layer];
+    const named = types?.[layer];
     const slides =
       named === undefined ? family.slides(layer, found) : named === "sliding_attention";
     return slides ? size : 0;

@@ -90,7 +90,8 @@ function refuseTraining(node: NodeProto): NodeProto[] {
 }
 
 function withoutFloatMask(node: NodeProto, scope: RewriteScope): NodeProto[] {
-  if (scope.rewrite.facts.isConsumed(node.output[1] ?? "")) {
+  const [, mask = ""] = node.output;
+  if (mask !== "" && scope.rewrite.facts.isConsumed(mask)) {
     throw opsetUnsupportedError(node, "has a mask that was not boolean before");
   }
   return [nodeWith(node, { output: node.output.slice(0, 1) })];

@@ -12,8 +12,11 @@ import type { GraphProto, NodeProto, TensorProto } from "../onnx/onnx_pb.js";
 import { payloadIndex } from "../onnx/payload.ts";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
 import { UniqueNames } from "../onnx/names.ts";
+import { raiseOpset } from "../opset/raise-opset.ts";
 import { isConstantNode } from "./pipeline-graph.ts";
 
+/** First version of the standard operator set that has ConstantOfShape. */
+const zerosOpset = 9;
 /** Types that ConstantOfShape supports in every opset, with the bytes of an element. */
 const zeroBytes: Record<string, number> = {
   float32: 4,
@@ -34,9 +37,11 @@ const zeroBytes: Record<string, number> = {
  * A copy of the model in which nodes that compute zeros replace the large weights. Values have the
  * types and shapes that they have in the model, since small tensors, which shapes follow from,
  * stay. Running it needs the memory of one weight at a time.
+ * @throws ServiceError model_opset_unsupported
  */
 export function weightlessModel(model: OnnxModel): OnnxModel {
   const proto = clone(ModelProtoSchema, model.proto);
+  raiseOpset(proto, zerosOpset);
   const names = UniqueNames.forModel(proto);
   for (const body of graphsAndFunctions(proto)) {
     const zeros = body.$typeName === "onnx.GraphProto" ? replaceInitializers(body, names) : [];

@@ -87,6 +87,26 @@ for (const [scheme, gainDb] of [
   }
 }
 
+test("Rounding is fitted to inputs in half precision too", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "half.onnx");
+  const to = (type: number) => [integerAttribute("to", type)];
+  await writeTinyModel(path, {
+    node: [
+      node("Cast", ["x"], ["xHalf"], to(TensorProto_DataType.FLOAT16)),
+      node("Cast", ["w"], ["wHalf"], to(TensorProto_DataType.FLOAT16)),
+      node("MatMul", ["xHalf", "wHalf"], ["yHalf"]),
+      node("Cast", ["yHalf"], ["y"], to(TensorProto_DataType.FLOAT)),
+    ],
+    input: [tensorInfo("x", ["rows", inputs])],
+    output: [tensorInfo("y", ["rows", outputs])],
+    initializer: [floatInitializer("w", [inputs, outputs], Math.sin)],
+  });
+  const calibration = { generated: true, samples: 2 };
+  const report = await compress(path, folder.path, { recipe: { ...int4, calibration } });
+  assert.match(report.weights[0]?.form ?? "", /fitted to the inputs$/);
+});
+
 /** Two products one after the other. */
 async function writeChain(folder: string): Promise<string> {
   const path = join(folder, "chain.onnx");

@@ -45,6 +45,11 @@ test("a bound by entropy is the one of the definition that TensorRT published", 
   assert.equal(minimizeDivergence(histogram), publishedBins(counts) * histogram.width);
 });
 
+test("a bound by entropy leaves out none of a few different values", () => {
+  const few = count(Float32Array.of(-0.3, 0.2, 0.7, 1.5), new Float32Array(100).fill(0.2));
+  assert.deepEqual(chooseRange(few, "entropy"), chooseRange(few, "minmax"));
+});
+
 /** S. Migacz, 8-bit Inference with TensorRT, GTC 2017, page 38, written as it stands there. */
 function publishedBins(bins: Float64Array): number {
   let best = { bins: 0, divergence: Infinity };

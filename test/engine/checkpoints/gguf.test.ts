@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
 import { isGguf, readGguf } from "../../../src/engine/checkpoints/read-gguf.ts";
+import { readLanguageModel } from "../../../src/engine/language/open-language-model.ts";
 
 function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
@@ -120,9 +121,9 @@ const lies: readonly [what: string, parts: Parts, code: string, message: RegExp]
   ],
   [
     "a type that is not read",
-    { tensors: [{ name: "a", type: 10 }] },
+    { tensors: [{ name: "a", type: 16 }] },
     "model_unsupported",
-    /tensor "a": type 10 is not read; known are F32, F16, Q4_0/,
+    /tensor "a": type 16 is not read; known are F32, F16, Q4_0/,
   ],
   [
     "rows that are no whole blocks",
@@ -172,5 +173,50 @@ for (const [what, parts, code, message] of lies) {
   test(`${what} is refused`, async (t) => {
     const file = await store(t, gguf(parts));
     assert.throws(() => readGguf(file), { code, message });
+  });
+}
+
+const float32 = 6;
+const infinity = Buffer.from(Float32Array.of(Infinity).buffer);
+
+for (const [key, type, value, code, message] of [
+  [
+    "rope.dimension_count",
+    4,
+    uint32(3),
+    "model_unsupported",
+    "model.gguf: llama.rope.dimension_count is 3, and may be a multiple of 16",
+  ],
+  [
+    "rope.freq_base",
+    float32,
+    infinity,
+    "model_invalid",
+    'model.gguf: metadata "llama.rope.freq_base" is no finite number from 0 on',
+  ],
+] as const) {
+  test(`a model whose ${key} cannot be is refused by its name`, async (t) => {
+    const sizes = {
+      block_count: 1,
+      embedding_length: 32,
+      "attention.head_count": 2,
+      feed_forward_length: 32,
+      context_length: 32,
+      "attention.layer_norm_rms_epsilon": 1,
+    };
+    const entry = (name: string, kind: number, content: Buffer) =>
+      Buffer.concat([text(`llama.${name}`), uint32(kind), content]);
+    const file = await store(
+      t,
+      gguf({
+        entries: [
+          textEntry("general.architecture", "llama"),
+          ...Object.entries(sizes).map(([name, size]) => entry(name, 4, uint32(size))),
+          Buffer.concat([text("tokenizer.ggml.tokens"), uint32(9), uint32(8), uint64(0)]),
+          entry(key, type, value),
+        ],
+      }),
+    );
+    assert.throws(() => readLanguageModel(file), { code, message });
   });
 }

@@ -15,7 +15,8 @@ import {
   type Encoding,
 } from "../../../src/engine/checkpoints/encodings.ts";
 
-const recorded = z.record(z.string(), z.object({ bytes: z.string(), values: z.array(z.number()) }));
+/** Bytes of blocks, and the float32 numbers that they stand for. */
+const recorded = z.record(z.string(), z.object({ bytes: z.base64(), values: z.base64() }));
 const recordedFile = fileURLToPath(new URL("encodings.json", import.meta.url));
 
 async function store(t: TestContext, bytes: Uint8Array): Promise<string> {
@@ -35,9 +36,17 @@ function readAll(piece: StoredRows, [from, to]: readonly [number, number]): numb
 
 const all = recorded.parse(JSON.parse(await readFile(recordedFile, "utf8")));
 
-for (const encoding of ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q6_K"] as const) {
+const [floats, blocks, kBlocks] = [
+  ["F16", "BF16"],
+  ["Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "IQ4_NL"],
+  ["Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS"],
+] as const;
+
+for (const encoding of [...floats, ...blocks, ...kBlocks]) {
   test(`${encoding} has the values of gguf's Python, in any range`, async (t) => {
-    const { bytes, values } = all[encoding] ?? { bytes: "", values: [] };
+    const { bytes, values: expected } = all[encoding] ?? { bytes: "", values: "" };
+    const values = [...new Float32Array(new Uint8Array(Buffer.from(expected, "base64")).buffer)];
+    assert.equal(values.length, 512);
     const [before, content] = [Buffer.alloc(6), Buffer.from(bytes, "base64")];
     const path = await store(t, Buffer.concat([before, content]));
     const columns = values.length / 2;

@@ -5,6 +5,7 @@ import path from "node:path";
 import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { openOriginal } from "../../../src/engine/language/open-original.ts";
+import { readConfig } from "../../../src/engine/language/read-config.ts";
 
 const checkpoints = fileURLToPath(new URL("checkpoints", import.meta.url));
 
@@ -75,7 +76,56 @@ const refusals: readonly [what: string, family: string, fields: object, message:
     { quantization_config: { quant_method: "gptq", bits: 4 } },
     /^config\.json: quantization_config\.quant_method: /,
   ],
+  [
+    "heads that no number of others has keys and values for",
+    "llama",
+    { num_attention_heads: 3 },
+    /^config\.json: num_attention_heads is 3, and may be a multiple of num_key_value_heads, 2$/,
+  ],
+  [
+    "a size of heads that attention is not computed for",
+    "llama",
+    { head_dim: 40 },
+    /^config\.json: head_dim is 40, and may be a multiple of 16$/,
+  ],
+  [
+    "a size of heads that is no whole number",
+    "llama",
+    { head_dim: null, num_attention_heads: 6 },
+    /^config\.json: hidden_size \/ num_attention_heads is 5\.33\d+, and may be a multiple of 16$/,
+  ],
+  [
+    "a part of heads that attention does not rotate",
+    "phi3",
+    { rope_parameters: { rope_theta: 1e4, partial_rotary_factor: 0.4 } },
+    /^config\.json: hidden_size \/ .* \* partial_rotary_factor is 6, and may be a multiple of 16$/,
+  ],
+  [
+    "a number that float32 does not have",
+    "llama",
+    { rms_norm_eps: 1e300 },
+    /^config\.json: rms_norm_eps: Too big: expected number to be <=3\.4\d+e\+38$/,
+  ],
+  [
+    "kinds of attention for other layers than there are",
+    "llama",
+    { layer_types: ["full_attention"] },
+    /^config\.json: layer_types has 1 entries, and num_hidden_layers is 2$/,
+  ],
+  [
+    "a window whose size is missing",
+    "qwen2",
+    { use_sliding_window: true, sliding_window: undefined },
+    /^config\.json: use_sliding_window needs the field sliding_window$/,
+  ],
 ];
+
+test("the first 28 layers of Qwen have no window where the configuration names no layer", async (t) => {
+  const fields = { use_sliding_window: true, sliding_window: 8 };
+  const unnamed = { max_window_layers: undefined, layer_types: undefined };
+  const file = await copyOf(t, "qwen2", { ...fields, ...unnamed });
+  assert.deepEqual(readConfig(file).windows, [0, 0]);
+});
 
 test("positions count as bytes, since rotary caches have a row for each", async (t) => {
   const file = await copyOf(t, "llama", { max_position_embeddings: 2 ** 30 });

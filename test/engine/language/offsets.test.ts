@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
+import { z } from "zod";
 import type { PartialRecipe, RequestedRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { effectiveRecipe, findTarget } from "../../../src/contract/jobs/resolve-recipe.ts";
 import { builtinTargets } from "../../../src/contract/jobs/target.ts";
@@ -21,6 +22,8 @@ interface StoredTensor {
 }
 
 const blockSize = 32;
+
+const recorded = z.record(z.string(), z.object({ start: z.base64() }));
 
 /** The values of a block as 4 bits with an offset have them: all codes are used, or one is not. */
 function putOnGrid(block: Float32Array, steps: number): void {
@@ -75,6 +78,24 @@ test("a target for language models keeps offsets that a checkpoint has", { skip 
   };
   assert.deepEqual(await listKinds({}), new Set(["offset-blocks", "packed-blocks"]));
   assert.deepEqual(await listKinds({ preset: "int8" }), new Set(["packed-blocks"]));
+});
+
+test("a weight that was 4 bits with offsets only in part is rounded as others are", async (t) => {
+  const files = recorded.parse(
+    JSON.parse(await readFile(new URL("gguf.json", import.meta.url), "utf8")),
+  );
+  const folder = await mkdtemp(path.join(tmpdir(), "offsets-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const file = path.join(folder, "model.gguf");
+  const start = Buffer.from(files["llama3 in 4 bits and 8"]?.start ?? "", "base64");
+  await writeFile(file, Buffer.concat([start, Buffer.alloc(64 * 1024)]));
+  const target = findTarget(builtinTargets, "cpu-llm");
+  const recipe = effectiveRecipe(target, {});
+  const { weights } = await planCompression(file, { kind: "quantize", target, recipe });
+  const kinds = weights.flatMap(({ weight, format }) =>
+    weight.name.includes("qkv_proj") ? [format?.storage.kind] : [],
+  );
+  assert.deepEqual(kinds, ["packed-blocks", "offset-blocks"]);
 });
 
 test("weights that were 4 bits with offsets stay what they were", async (t) => {

@@ -331,6 +331,22 @@ const others = [
     opType: "Dropout",
     shape: [3, 4],
   }),
+  {
+    name: "Dropout beside a node without one of its inputs",
+    model: makeModel(8, {
+      input: [tensorInfo("x", [2, 1, 3])],
+      output: [tensorInfo("y", [2, 1, 1, 4])],
+      initializer: [
+        floatInitializer("w", [1, 16, 3], (index) => Math.sin(index)),
+        floatInitializer("r", [1, 16, 4], (index) => Math.cos(index)),
+        floatInitializer("state", [1, 1, 4], (index) => index),
+      ],
+      node: [
+        node("Dropout", ["x"], ["d"]),
+        node("LSTM", ["d", "w", "r", "", "", "state"], ["y"], [integerAttribute("hidden_size", 4)]),
+      ],
+    }),
+  },
   single("BatchNormalization", {
     opset: 7,
     opType: "BatchNormalization",

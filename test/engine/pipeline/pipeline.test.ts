@@ -235,6 +235,22 @@ test("nodes may come in any order, and weights may be shared or held in Constant
   );
 });
 
+test("a model of the first opset is cut too", async () => {
+  const path = join(folder, "old.onnx");
+  const weight = (name: string) => floatInitializer(name, [64, 64], (index) => Math.sin(index));
+  await writeTinyModel(
+    path,
+    {
+      input: [tensorInfo("x", [2, 64])],
+      output: [tensorInfo("z", [2, 64])],
+      initializer: [weight("w"), weight("v")],
+      node: [node("MatMul", ["x", "w"], ["y"]), node("MatMul", ["y", "v"], ["z"])],
+    },
+    { opset: 7 },
+  );
+  assertIdentical(await runBoth(path, await cut(path, { stages: 2 }), false));
+});
+
 test("a subgraph takes values from earlier stages", async () => {
   const branch = (operator: string) => ({
     output: [tensorInfo("out", ["batch", 4])],

@@ -12,12 +12,14 @@ import { pythonMissing } from "../../support/python.ts";
 import { realModel, realModelMissing } from "../../support/real-models.ts";
 import type { RealModelName } from "../../support/real-models.ts";
 import {
+  graphAttribute,
   integerAttribute,
   node,
   tensorInfo,
   floatInitializer,
   writeTinyModel,
 } from "../../support/tiny-model.ts";
+import { measureSqnrDb } from "./candidates.ts";
 import { compareInPython, compareResult, compress, makeFolder, weightNamed } from "./compress.ts";
 
 const models = [
@@ -206,6 +208,48 @@ test("the factors of a Gemm have the type of its weight", async () => {
   const factor = proto.graph?.initializer.find(({ name }) => name === "y_alpha");
   assert.equal(factor?.dataType, DataType.BFLOAT16);
   assert.deepEqual([...factor.rawData], [0x00, 0x3f]);
+});
+
+test("a product in half precision within a Loop is not 0", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "half.onnx");
+  const to = (type: number) => [integerAttribute("to", type)];
+  const body = {
+    input: [
+      tensorInfo("i", [], DataType.INT64),
+      tensorInfo("goOn", [], DataType.BOOL),
+      tensorInfo("a", ["n", 64]),
+    ],
+    output: [tensorInfo("goesOn", [], DataType.BOOL), tensorInfo("b", ["n", 64])],
+    node: [
+      node("Identity", ["goOn"], ["goesOn"]),
+      node("Cast", ["a"], ["half"], to(DataType.FLOAT16)),
+      node("LeakyRelu", ["half"], ["left"]),
+      node("MatMul", ["left", "w"], ["product"]),
+      node("LeakyRelu", ["product"], ["result"]),
+      node("Cast", ["result"], ["b"], to(DataType.FLOAT)),
+    ],
+  };
+  await writeTinyModel(path, {
+    input: [tensorInfo("x", ["n", 64])],
+    output: [tensorInfo("y", ["n", 64])],
+    initializer: [
+      {
+        name: "w",
+        dims: [64n, 64n],
+        dataType: DataType.FLOAT16,
+        rawData: new Uint8Array(
+          Float16Array.from({ length: 4096 }, (_, index) => Math.sin(index)).buffer,
+        ),
+      },
+      { name: "once", dims: [], dataType: DataType.INT64, int64Data: [1n] },
+    ],
+    node: [node("Loop", ["once", "", "x"], ["y"], [graphAttribute("body", body)])],
+  });
+  const recipe = { scheme: "int8-weight", granularity: "block", operators: "contrib" } as const;
+  const report = await compress(path, folder.path, recipe);
+  assert.match(weightNamed(report, "w").form ?? "", /, for MatMulNBits$/);
+  assert.ok((await measureSqnrDb(path, join(folder.path, "model.onnx"))) > 35);
 });
 
 test("no operator of ONNX Runtime's takes blocks in float64", { skip: pythonMissing }, async () => {

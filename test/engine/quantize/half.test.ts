@@ -11,6 +11,7 @@ import type { RealModelName } from "../../support/real-models.ts";
 import {
   node,
   graphAttribute,
+  integerAttribute,
   tensorInfo,
   floatInitializer,
   writeTinyModel,
@@ -104,6 +105,30 @@ test("a value in half precision that nodes in single take twice is cast for both
   });
   await compress(path, folder.path, { scheme: "fp16" });
   assert.ok((await measureSqnrDb(path, join(folder.path, "model.onnx"))) > 30);
+});
+
+test("casts of a model to half precision and to integers see what they saw", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "casts.onnx");
+  const to = (type: number) => [integerAttribute("to", type)];
+  const { FLOAT, FLOAT16, INT32 } = TensorProto_DataType;
+  await writeTinyModel(path, {
+    input: io.input,
+    output: [...io.output, tensorInfo("fraction", ["n", 32])],
+    initializer: [matrix, floatInitializer("thousand", [1], () => 1000)],
+    node: [
+      node("Exp", ["x"], ["power"]),
+      node("Mul", ["power", "thousand"], ["large"]),
+      node("MatMul", ["large", "w"], ["product"]),
+      node("Cast", ["large"], ["integers"], to(INT32)),
+      node("Cast", ["integers"], ["whole"], to(FLOAT)),
+      node("Sub", ["large", "whole"], ["fraction"]),
+      node("Cast", ["product"], ["half"], to(FLOAT16)),
+      node("Cast", ["half"], ["y"], to(FLOAT)),
+    ],
+  });
+  await compress(path, folder.path, { scheme: "fp16" });
+  assert.ok((await measureSqnrDb(path, join(folder.path, "model.onnx"))) > 50);
 });
 
 test("a weight with values beyond the range of half precision stays as it is", async () => {

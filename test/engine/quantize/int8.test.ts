@@ -14,6 +14,7 @@ import {
   floatInitializer,
   writeTinyModel,
 } from "../../support/tiny-model.ts";
+import { measureSqnrDb } from "./candidates.ts";
 import { compareResult, compress, makeFolder, weightNamed } from "./compress.ts";
 
 const io = { input: [tensorInfo("x", ["n", 32])], output: [tensorInfo("y", ["n", 64])] };
@@ -262,4 +263,72 @@ test("all-zero weights and half-precision weights are held", { skip: pythonMissi
   const { sqnrDb, opset } = await compareResult(path, folder.path);
   assert.equal(opset, 19);
   assert.ok(sqnrDb > 35, `${sqnrDb} dB`);
+});
+
+test("weights that the runtime does not take from DequantizeLinear are folded", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "types.onnx");
+  const to = (type: number) => [integerAttribute("to", type)];
+  const { BFLOAT16, BOOL, FLOAT, FLOAT16, INT64 } = TensorProto_DataType;
+  const weight = (name: string, dataType: number, bits: (single: number) => number) => ({
+    name,
+    dims: [64n, 64n],
+    dataType,
+    rawData: new Uint8Array(
+      Uint16Array.from({ length: 4096 }, (_, index) => bits(Math.sin(index))).buffer,
+    ),
+  });
+  const upperBits = (single: number) => Number(new Uint16Array(Float32Array.of(single).buffer)[1]);
+  const halfBits = (single: number) => Number(new Uint16Array(Float16Array.of(single).buffer)[0]);
+  const body = {
+    input: [tensorInfo("i", [], INT64), tensorInfo("goOn", [], BOOL), tensorInfo("a", ["n", 64])],
+    output: [tensorInfo("goesOn", [], BOOL), tensorInfo("b", ["n", 64])],
+    initializer: [weight("half", FLOAT16, halfBits)],
+    node: [
+      node("Identity", ["goOn"], ["goesOn"]),
+      node("Cast", ["a"], ["aHalf"], to(FLOAT16)),
+      node("MatMul", ["aHalf", "half"], ["bHalf"]),
+      node("Cast", ["bHalf"], ["b"], to(FLOAT)),
+    ],
+  };
+  await writeTinyModel(path, {
+    input: [tensorInfo("x", ["n", 64])],
+    output: ["y", "z", "v"].map((name) => tensorInfo(name, ["n", 64])),
+    initializer: [
+      weight("brain", BFLOAT16, upperBits),
+      floatInitializer("turned", [64, 64], (index) => Math.sin(index)),
+      { name: "once", dims: [], dataType: INT64, int64Data: [1n] },
+    ],
+    node: [
+      node("Cast", ["brain"], ["single"], to(FLOAT)),
+      node("MatMul", ["x", "single"], ["y"]),
+      node("Loop", ["once", "", "x"], ["z"], [graphAttribute("body", body)]),
+      node("Transpose", ["turned"], ["straight"]),
+      node("MatMul", ["x", "straight"], ["v"]),
+    ],
+  });
+  const report = await compress(path, folder.path, { scheme: "int8-weight", dequantize: "run" });
+  for (const name of ["brain", "half", "turned"]) {
+    assert.match(weightNamed(report, name).form ?? "", /^int8 .*, restored at load$/);
+  }
+  assert.ok((await measureSqnrDb(path, join(folder.path, "model.onnx"))) > 35);
+});
+
+test("a weight that is turned for another product is not quantized with its inputs", async () => {
+  await using folder = await makeFolder();
+  const path = join(folder.path, "turned.onnx");
+  await writeTinyModel(path, {
+    input: [tensorInfo("x", [4, 32]), tensorInfo("columns", [32, 4])],
+    output: [tensorInfo("y", [4, 32]), tensorInfo("z", [32, 4])],
+    initializer: [floatInitializer("w", [32, 32], (index) => Math.sin(index))],
+    node: [
+      node("MatMul", ["x", "w"], ["y"]),
+      node("Transpose", ["w"], ["turned"]),
+      node("MatMul", ["turned", "columns"], ["z"]),
+    ],
+  });
+  const calibration = { generated: true, samples: 2 };
+  const recipe = { scheme: "int8-static", fallback: "int8-weight", calibration } as const;
+  await compress(path, folder.path, recipe);
+  assert.ok((await measureSqnrDb(path, join(folder.path, "model.onnx"))) > 35);
 });

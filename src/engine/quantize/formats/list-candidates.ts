@@ -119,13 +119,16 @@ function listOffsetCandidates(
   return [candidateOf(planOffsetStorage(weight, model, blockSize), operations, operations)];
 }
 
-/** Values of a block that has an offset in the checkpoint; undefined where there are none. */
+/** Values of a block of 4 bits with an offset, where all of a weight has those in the checkpoint. */
 function findSourceBlock(weight: Weight, model: OnnxModel): number | undefined {
   const payload = findPayload(model, weight.tensor);
   if (payload?.kind !== "checkpoint") return undefined;
-  return payload.pieces
-    .map((piece) => (piece.kind === "stored" ? findOffsetBlock(piece.encoding) : undefined))
-    .find((size) => size !== undefined);
+  const [size, ...others] = new Set(
+    payload.pieces.map((piece) =>
+      piece.kind === "stored" ? findOffsetBlock(piece.encoding) : undefined,
+    ),
+  );
+  return others.length === 0 ? size : undefined;
 }
 
 /** Inputs of products have three dimensions in the graph of a checkpoint, which others do not say. */

@@ -1,5 +1,7 @@
 import type { Recipe } from "../../../contract/jobs/recipe.ts";
+import { findAttribute } from "../../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
+import type { ConstantView } from "../constant-view.ts";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import { Obstacle } from "../obstacle.ts";
 import type { QuantizedStorage, WeightRestoration } from "../weight-format.ts";
@@ -7,12 +9,13 @@ import { findProductMatrix } from "./consumer-matrix.ts";
 
 /** @returns undefined where no restoration fits the recipe */
 export function chooseRestoration(
+  weight: Weight,
   restored: readonly WeightConsumer[],
   storage: QuantizedStorage,
-  recipe: Recipe,
+  { dequantize }: Recipe,
 ): WeightRestoration | undefined {
   if (storage.kind === "packed-rows" || storage.kind === "offset-blocks") return undefined;
-  const { dequantize } = recipe;
+  if (!canDequantize(weight, storage)) return canFold(storage) ? "fold" : undefined;
   if (storage.kind === "packed-blocks") return dequantize === "run" ? undefined : "fold";
   if (isBatched(storage)) return dequantize === "run" ? undefined : "fold";
   if (dequantize === "load-only") return canFold(storage) ? "fold" : undefined;
@@ -24,6 +27,26 @@ export function chooseRestoration(
 function isFusedProduct(consumer: WeightConsumer): boolean {
   const matrix = findProductMatrix(consumer);
   return !(matrix instanceof Obstacle) && !matrix.isTransposed && consumer.view.nodes.length === 0;
+}
+
+/**
+ * Whether ONNX Runtime takes a weight from DequantizeLinear on CPUs: it has none in bfloat16, in
+ * subgraphs what it makes of one in float16 and a product is 0, and between one with several scales
+ * and a Transpose without `perm` it ends the process.
+ */
+export function canDequantize(
+  { tensor: { dataType }, scope, consumers }: Weight,
+  storage: QuantizedStorage,
+): boolean {
+  const hasOneScale = storage.kind === "affine" && storage.axis === null;
+  const isReversed = consumers.some(({ view }) => view.nodes.some(isReversal));
+  if (isReversed && !hasOneScale) return false;
+  if (dataType === DataType.FLOAT16) return scope.outer === undefined;
+  return dataType !== DataType.BFLOAT16;
+}
+
+function isReversal({ node }: ConstantView["nodes"][number]): boolean {
+  return node.opType === "Transpose" && findAttribute(node, "perm") === undefined;
 }
 
 /** DequantizeLinear would take the matrices of a batch for one. */

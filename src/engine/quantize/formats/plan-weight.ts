@@ -6,7 +6,7 @@ import {
   type RecipeForTarget,
   type StorageCandidate,
 } from "./list-candidates.ts";
-import { canFold, chooseRestoration, restorationOpset } from "./plan-restoration.ts";
+import { canDequantize, canFold, chooseRestoration, restorationOpset } from "./plan-restoration.ts";
 import {
   affineOperations,
   blockOperations,
@@ -147,8 +147,9 @@ function chooseFormat<
   const restored = weight.consumers.filter((_, index) => taken[index] === "restore");
   const isStatic = taken.some((each) => each === "static-product");
   const chosenRestoration = () =>
-    restored.length === 0 ? null : chooseRestoration(restored, storage, recipe);
-  const restoration = isStatic ? ("dequantize" as const) : chosenRestoration();
+    restored.length === 0 ? null : chooseRestoration(weight, restored, storage, recipe);
+  const staticRestoration = canDequantize(weight, storage) ? ("dequantize" as const) : undefined;
+  const restoration = isStatic ? staticRestoration : chosenRestoration();
   if (restoration === undefined) {
     return obstacle ?? new Obstacle("cannot be restored by operators");
   }

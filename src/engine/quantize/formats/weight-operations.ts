@@ -164,6 +164,8 @@ function isInputAxis(weight: Weight, source: number, { shape }: BlockStorage): b
 
 /** Products by `accuracy_level` 4 round activations to int8, a scale for each block. */
 const int8AccuracyLevel = 4;
+/** By 0 they round no activations. */
+const fullAccuracyLevel = 0;
 
 /** Multiplies by ONNX Runtime's MatMulNBits. */
 function multiplyBlocks(
@@ -188,7 +190,7 @@ function multiplyBlocks(
     N: n.size,
     bits,
     block_size: blockSize,
-    accuracy_level: int8AccuracyLevel,
+    accuracy_level: losesCastScales(consumer) ? fullAccuracyLevel : int8AccuracyLevel,
   });
   const multiply = (left: string, steps: NodeDescription[]) => {
     const product = rewrite.names.allocate(`${consumer.node.output[0]}_product`);
@@ -199,6 +201,14 @@ function multiplyBlocks(
     return product;
   };
   replaceMatrixProduct(rewrite, { use: consumer, elementType, multiply });
+}
+
+/**
+ * On CPUs ONNX Runtime casts scales in half precision beside operators that have none there, and by
+ * `accuracy_level` 4 takes them for 0 where it does not evaluate the cast at load: in subgraphs.
+ */
+function losesCastScales({ scope, view: { elementType } }: WeightConsumer): boolean {
+  return elementType === DataType.FLOAT16 && scope.outer !== undefined;
 }
 
 /** The inputs of products, with the sum of each block behind them: once for all products. */

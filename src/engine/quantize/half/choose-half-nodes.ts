@@ -101,7 +101,7 @@ function indexWeights(weights: readonly Weight[]): Map<NodeProto, Map<number, We
 }
 
 function isHalfNode(node: NodeProto, scope: Scope, choosing: HalfSelection): boolean {
-  const operator = node.domain === "" ? halfOperators.get(node.opType) : undefined;
+  const operator = halfOperators.get(operatorName(node));
   if (operator === undefined || operator.outputs.length === 0) return false;
   if (node.opType === "BatchNormalization" && node.output.length > 1) return false;
   const weights = choosing.weightAt.get(node);

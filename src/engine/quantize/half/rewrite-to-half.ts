@@ -1,10 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { at } from "../../onnx/at.ts";
-import { intAttribute } from "../../onnx/node-attributes.ts";
+import { findAttribute, intAttribute } from "../../onnx/node-attributes.ts";
 import { nodeSubgraphs } from "../../onnx/model-traversal.ts";
 import { TensorProto_DataType as DataType, TensorProtoSchema } from "../../onnx/onnx_pb.js";
 import type { GraphProto, NodeProto } from "../../onnx/onnx_pb.js";
 import type { NodeDescription, GraphRewrite } from "../graph-rewrite.ts";
+import { operatorName } from "../channel-axis.ts";
 import { halfRange, isHalfValue } from "./choose-half-nodes.ts";
 import type { HalfChoice } from "./choose-half-nodes.ts";
 import { halfOperators, halfPositions } from "./half-operators.ts";
@@ -55,11 +56,25 @@ export function rewriteToHalf(
       return name === given ? [] : [castNode(name, given, DataType.FLOAT)];
     });
     // A cast may be there already.
-    if (isHalf || input.some((name, index) => name !== node.input[index]))
-      rewrite.replaceWithCopy(node, { before: steps, changes: { input, output }, after: casts });
+    const remains = castsHalfToHalf(rewriting, { node, versions });
+    if (isHalf || remains || input.some((name, index) => name !== node.input[index])) {
+      // ONNX Runtime makes an invalid graph of a cast to the type that a value has.
+      const changed = remains ? { opType: "Identity", attribute: [] } : {};
+      const changes = { input, output, ...changed };
+      rewrite.replaceWithCopy(node, { before: steps, changes, after: casts });
+    }
     for (const inner of nodeSubgraphs(node)) rewriteToHalf(rewriting, inner, versions);
   }
   updateValueTypes(body, own);
+}
+
+function castsHalfToHalf(
+  { choice }: HalfRewriteContext,
+  { node, versions }: NodeVersions,
+): boolean {
+  if (operatorName(node) !== "Cast") return false;
+  const isToHalf = Number(findAttribute(node, "to")?.i) === DataType.FLOAT16;
+  return isToHalf && isHalfValue(at(node.input, 0), versions, choice);
 }
 
 /** Updates the declared types of values that are in half precision now. */
@@ -96,10 +111,10 @@ function castInputsToSingle(
   { node, versions }: NodeVersions,
   steps: NodeDescription[],
 ): string[] {
-  const operator = node.domain === "" ? halfOperators.get(node.opType) : undefined;
+  const operator = halfOperators.get(operatorName(node));
   const takesAny = operator?.outputs.length === 0 && operator.inputs !== "all";
   return node.input.map((name) =>
-    takesAny
+    takesAny && isHalfValue(name, versions, rewriting.choice)
       ? (findVersion(versions, "half", name) ?? name)
       : castToSingle(rewriting, { name, versions }, steps),
   );
