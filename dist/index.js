@@ -48440,7 +48440,7 @@ __webpack_unused_export__ = publicApi.parse;
 __webpack_unused_export__ = publicApi.parseAllDocuments;
 exports.Tp = publicApi.parseDocument;
 __webpack_unused_export__ = publicApi.stringify;
-__webpack_unused_export__ = visit.visit;
+exports.YR = visit.visit;
 __webpack_unused_export__ = visit.visitAsync;
 
 
@@ -54030,8 +54030,9 @@ exports.visitAsync = visitAsync;
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
-  z: () => (/* binding */ CheckRunReporter),
-  R: () => (/* binding */ createCheckRunWriter)
+  zv: () => (/* binding */ CheckRunReporter),
+  RR: () => (/* binding */ createCheckRunWriter),
+  US: () => (/* binding */ isForbidden)
 });
 
 // EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
@@ -54150,9 +54151,9 @@ class CheckRunReporter {
     constructor(options) {
         this.#options = options;
     }
-    async begin(report) {
+    begin(report) {
         const { checks, check } = this.#options;
-        await this.#write(async () => {
+        void this.#write(async () => {
             const output = (0,render_batch/* renderBatchCheck */.hC)(report, { conclusion: null, title: "Preparing the batch" });
             this.#checkRun = await checks.create(check, { output });
             core/* saveState */.LZ("checkRun", String(this.#checkRun));
@@ -54230,7 +54231,7 @@ function describeRefusal(error) {
     return [
         `No check runs: GitHub lets this workflow write none (${reason}).`,
         "Give the job `permissions: checks: write`;",
-        "for pull requests from forks and of Dependabot GitHub never does.",
+        "pull requests from forks have it only where the repository's settings allow it.",
         "The job's summary has the results.",
     ].join(" ");
 }
@@ -54647,9 +54648,11 @@ function explainError(error, serviceUrl) {
         const question = 'Is the input "service-url" right, does the service run, and can this runner reach it?';
         return `The service at ${serviceUrl} cannot be reached: ${message}. ${question}`;
     }
-    if (error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx && error.status === 404) {
-        const question = 'is the input "service-url" right?';
-        return `${message}\nThere is no model optimization service at ${serviceUrl}: ${question}`;
+    if (error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .UnexpectedAnswerError */ .qx && (error.status < 400 || error.status === 404)) {
+        const { location } = error.headers;
+        const nothing = `There is no model optimization service at ${serviceUrl}`;
+        const finding = location === undefined ? nothing : `${serviceUrl} leads to ${String(location)}`;
+        return `${message}\n${finding}: is the input "service-url" right?`;
     }
     const code = error instanceof _client_problem_error_js__WEBPACK_IMPORTED_MODULE_1__/* .ProblemError */ .Mm ? error.problem.code : inferErrorCode(error);
     const help = code && advice[code];
@@ -54698,7 +54701,7 @@ __nccwpck_require__.a(__webpack_module__, async (__webpack_handle_async_dependen
 /* harmony import */ var _actions_github__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1738);
 /* harmony import */ var undici__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(1684);
 /* harmony import */ var _explain_error_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(4747);
-/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(9394);
+/* harmony import */ var _run_main_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(5626);
 /* harmony import */ var _run_post_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(6361);
 
 
@@ -54751,6 +54754,8 @@ __webpack_async_result__();
 /* harmony import */ var yaml__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3483);
 /* harmony import */ var _contract_format_problem_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2570);
 /* harmony import */ var _contract_parse_input_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6173);
+/* harmony import */ var _log_error_message_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3777);
+
 
 
 
@@ -54759,13 +54764,18 @@ function parseYaml(text, schema) {
     const document = (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .parseDocument */ .Tp)(text, { lineCounter, prettyErrors: false });
     const lineAtOffset = (offset) => Math.max(1, lineCounter.linePos(offset).line);
     if (document.errors.length > 0) {
-        const problems = document.errors.map(({ pos, message }) => {
-            return { line: lineAtOffset(pos[0]), message };
+        const problems = document.errors.map(({ pos, code, message }) => {
+            const words = code === "MULTIPLE_DOCS" ? "A second document begins here" : message;
+            return { line: lineAtOffset(pos[0]), message: words };
         });
         return { problems };
     }
     const lineAtPath = (path) => lineAtOffset(findOffset(document, path));
-    const { data, problems } = (0,_contract_parse_input_js__WEBPACK_IMPORTED_MODULE_1__/* .parseInput */ .C)(schema, document.toJS());
+    const converted = resolveAliases(document);
+    if (converted.message !== undefined) {
+        return { problems: [{ line: lineAtOffset(converted.offset), message: converted.message }] };
+    }
+    const { data, problems } = (0,_contract_parse_input_js__WEBPACK_IMPORTED_MODULE_1__/* .parseInput */ .C)(schema, converted.value);
     if (problems === undefined)
         return { value: data, lineAtPath };
     return {
@@ -54773,6 +54783,17 @@ function parseYaml(text, schema) {
             return { line: lineAtPath(problem.path), message: (0,_contract_format_problem_js__WEBPACK_IMPORTED_MODULE_2__/* .formatProblem */ .Vw)(problem) };
         }),
     };
+}
+function resolveAliases(document) {
+    try {
+        return { value: document.toJS(), offset: 0 };
+    }
+    catch (error) {
+        const aliases = [];
+        (0,yaml__WEBPACK_IMPORTED_MODULE_0__/* .visit */ .YR)(document, { Alias: (_, alias) => void aliases.push(alias) });
+        const alias = aliases.find((each) => !each.resolve(document)) ?? aliases[0];
+        return { message: (0,_log_error_message_js__WEBPACK_IMPORTED_MODULE_3__/* .errorMessage */ .g)(error), offset: alias?.range?.[0] ?? 0 };
+    }
 }
 function findOffset(document, path) {
     for (let length = path.length; length > 0; length--) {
@@ -54784,6 +54805,46 @@ function findOffset(document, path) {
             return node.range[0];
     }
     return 0;
+}
+
+
+/***/ }),
+
+/***/ 232:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   B: () => (/* binding */ logLine),
+/* harmony export */   j: () => (/* binding */ printOutput)
+/* harmony export */ });
+/* harmony import */ var node_crypto__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7598);
+/* harmony import */ var node_events__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8474);
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(9876);
+
+
+
+async function printOutput(title, output, work) {
+    const mark = (0,node_crypto__WEBPACK_IMPORTED_MODULE_0__.randomUUID)();
+    _actions_core__WEBPACK_IMPORTED_MODULE_2__/* .startGroup */ .Oh(title);
+    try {
+        return await work(async (text) => {
+            if (!output.write(disableCommands(text, mark)))
+                await (0,node_events__WEBPACK_IMPORTED_MODULE_1__.once)(output, "drain");
+        });
+    }
+    finally {
+        _actions_core__WEBPACK_IMPORTED_MODULE_2__/* .endGroup */ .N4();
+    }
+}
+function disableCommands(text, mark) {
+    const line = escapeLogLine(text);
+    return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
+}
+function logLine(text) {
+    _actions_core__WEBPACK_IMPORTED_MODULE_2__/* .info */ .pq(escapeLogLine(text));
+}
+function escapeLogLine(text) {
+    return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
 }
 
 
@@ -54850,7 +54911,10 @@ const inputsSchema = schemas/* object */.Ikc({
     recipe: yamlSchema(recipe/* requestedRecipe */.vJ).optional(),
     gates: yamlSchema(gate/* gateLimits */.A8).optional(),
     suite: schemas/* string */.YjP().max(200).optional(),
-    baseline: schemas/* string */.YjP().max(255).optional(),
+    baseline: schemas/* string */.YjP()
+        .max(255)
+        .transform((name) => name.replace(/^refs\/heads\//, ""))
+        .optional(),
     "fail-on": choiceSchema(action/* failOnTable */._y),
     wait: flag,
     timeout: seconds,
@@ -54941,7 +55005,7 @@ function missingModelProblems(texts) {
 /* harmony export */   J: () => (/* binding */ UnreachableError),
 /* harmony export */   W: () => (/* binding */ retryWhileUnreachable)
 /* harmony export */ });
-/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _print_output_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(232);
 /* harmony import */ var _client_retry_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(5335);
 /* harmony import */ var _limits_retry_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(7279);
 /* harmony import */ var _log_error_message_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3777);
@@ -54965,7 +55029,7 @@ async function retryWhileUnreachable(work, signal) {
         if (!(0,_client_retry_js__WEBPACK_IMPORTED_MODULE_1__/* .isTransient */ .dg)(error))
             return undefined;
         if (failures === 1)
-            _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`[service] Not reachable, trying again: ${String(error)}`);
+            (0,_print_output_js__WEBPACK_IMPORTED_MODULE_0__/* .logLine */ .B)(`[service] Not reachable, trying again: ${String(error)}`);
         if (failingMs > outageLimitMs)
             throw new UnreachableError(error);
         return pauseMs;
@@ -54976,7 +55040,7 @@ async function retryWhileUnreachable(work, signal) {
 
 /***/ }),
 
-/***/ 9394:
+/***/ 5626:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -54985,6 +55049,8 @@ __nccwpck_require__.d(__webpack_exports__, {
   V: () => (/* binding */ runMain)
 });
 
+// EXTERNAL MODULE: external "node:crypto"
+var external_node_crypto_ = __nccwpck_require__(7598);
 // EXTERNAL MODULE: external "node:path"
 var external_node_path_ = __nccwpck_require__(6760);
 ;// CONCATENATED MODULE: external "node:timers/promises"
@@ -54999,35 +55065,8 @@ var conclude = __nccwpck_require__(4422);
 var check_run_reporter = __nccwpck_require__(4245);
 // EXTERNAL MODULE: ./action/explain-error.js
 var explain_error = __nccwpck_require__(4747);
-// EXTERNAL MODULE: external "node:crypto"
-var external_node_crypto_ = __nccwpck_require__(7598);
-// EXTERNAL MODULE: external "node:events"
-var external_node_events_ = __nccwpck_require__(8474);
-;// CONCATENATED MODULE: ./action/print-output.js
-
-
-
-async function printOutput(title, output, work) {
-    const mark = (0,external_node_crypto_.randomUUID)();
-    core/* startGroup */.Oh(title);
-    try {
-        return await work(async (text) => {
-            if (!output.write(disableCommands(text, mark)))
-                await (0,external_node_events_.once)(output, "drain");
-        });
-    }
-    finally {
-        core/* endGroup */.N4();
-    }
-}
-function disableCommands(text, mark) {
-    const line = escapeLogLine(text);
-    return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
-}
-function escapeLogLine(text) {
-    return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
-}
-
+// EXTERNAL MODULE: ./action/print-output.js
+var print_output = __nccwpck_require__(232);
 // EXTERNAL MODULE: ./action/retry-while-unreachable.js
 var retry_while_unreachable = __nccwpck_require__(770);
 // EXTERNAL MODULE: ./action/submit-batches.js + 1 modules
@@ -55073,7 +55112,8 @@ async function printOutputs(client, { jobs }, options) {
     const { tracker, signal, onJobEnd } = options;
     for (const job of jobs) {
         if (job.former) {
-            core/* info */.pq(`${(0,report/* jobTitle */.a9)(job)}: passed in an earlier run, with the same bytes`);
+            const { words } = report/* outcomes */.KI[job.former.dryRun ? "planned" : "passed"];
+            core/* info */.pq(`${(0,report/* jobTitle */.a9)(job)}: ${words} in an earlier run, with the same bytes`);
             onJobEnd(job.former, []);
             continue;
         }
@@ -55086,7 +55126,7 @@ async function printOutputs(client, { jobs }, options) {
 }
 async function printJobOutput(client, job, { output, signal }) {
     const lastLines = [];
-    await printOutput((0,report/* jobTitle */.a9)(job), output, async (print) => {
+    await (0,print_output/* printOutput */.j)((0,report/* jobTitle */.a9)(job), output, async (print) => {
         let after = 0;
         await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => {
             for await (const line of client.followLogs(job.id, { after, signal })) {
@@ -55123,11 +55163,12 @@ async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
 }
 function logResults({ rows }) {
     for (const row of rows)
-        core/* info */.pq(escapeLogLine(resultLine(row)));
+        (0,print_output/* logLine */.B)(resultLine(row));
 }
 function resultLine(row) {
     const outcome = (0,report/* classifyOutcome */.$p)(row);
-    if ((0,report/* isEndedRow */.Ji)(row) && outcome === "cancelled")
+    const isBare = outcome === "cancelled" || outcome === "failed";
+    if ((0,report/* isEndedRow */.Ji)(row) && isBare)
         return (0,explain_job/* explainInTitle */.b8)(row);
     const { size, accuracy } = row.job?.telemetry ?? {};
     const parts = [
@@ -55201,7 +55242,10 @@ var format_problem = __nccwpck_require__(2570);
 var model = __nccwpck_require__(3659);
 // EXTERNAL MODULE: ./contract/parse-input.js
 var parse_input = __nccwpck_require__(6173);
+// EXTERNAL MODULE: ./log/error-message.js
+var error_message = __nccwpck_require__(3777);
 ;// CONCATENATED MODULE: ./action/find-models.js
+
 
 
 
@@ -55214,11 +55258,18 @@ async function findModels(entries, workspace) {
     const search = { root: await (0,promises_.realpath)(workspace), excluded };
     const problems = [];
     const models = new Map();
+    const described = new Set();
     for (const entry of entries.filter((each) => !isExclusion(each))) {
         try {
             for (const model of await resolveEntry(entry, search)) {
                 const location = modelLocation(model);
-                if (!models.has(location))
+                const isDescribed = entry.name !== undefined || entry.sha256 !== undefined;
+                if (isDescribed && described.has(location)) {
+                    throw createEntryError(entry, "another entry says what this model is, too");
+                }
+                if (isDescribed)
+                    described.add(location);
+                if (isDescribed || !models.has(location))
                     models.set(location, model);
             }
         }
@@ -55268,14 +55319,22 @@ async function matchFiles(entry, { root, excluded }) {
     const files = [];
     for await (const match of (0,promises_.glob)(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
         const file = external_node_path_.resolve(root, match);
-        if (!(await (0,promises_.stat)(file)).isFile())
+        const real = await (0,promises_.realpath)(file).catch((cause) => {
+            const found = `${match} cannot be read: ${(0,error_message/* errorMessage */.g)(cause)}`;
+            throw createEntryError(entry, `${found}; is what it links to fetched?`, cause);
+        });
+        if (!(await (0,promises_.stat)(real)).isFile())
             continue;
-        if (external_node_path_.relative(root, await (0,promises_.realpath)(file)).startsWith("..")) {
+        if (!isBelow(root, real)) {
             throw createEntryError(entry, `${match} lies outside of the workspace`);
         }
         files.push(external_node_path_.relative(root, file).replaceAll(external_node_path_.sep, "/"));
     }
     return files;
+}
+function isBelow(folder, file) {
+    const [first] = external_node_path_.relative(folder, file).split(external_node_path_.sep);
+    return first !== ".." && !external_node_path_.isAbsolute(external_node_path_.relative(folder, file));
 }
 function defaultModelName(file) {
     const name = file.replace(/\.onnx$/i, "").replaceAll(/[^A-Za-z0-9._-]+/g, "-");
@@ -55291,9 +55350,9 @@ function duplicateNameProblems(models) {
         return { message, place: sharing[1]?.place };
     });
 }
-function createEntryError({ file, source, place }, message) {
+function createEntryError({ file, source, place }, message, cause) {
     const where = place ? `${place.file}, line ${place.line}` : `Input "models"`;
-    return new explain_error/* InputError */.d([{ message: `${where}: ${file ?? source}: ${message}`, place }]);
+    return new explain_error/* InputError */.d([{ message: `${where}: ${file ?? source}: ${message}`, place }], { cause });
 }
 
 ;// CONCATENATED MODULE: ./action/model-entry.js
@@ -55411,7 +55470,7 @@ async function readText(file, workspace) {
         const found = `there is no file ${file} in the workspace ${workspace}`;
         throw createFileError(`${found}; is the repository checked out?`, cause);
     });
-    if (external_node_path_.relative(await (0,promises_.realpath)(workspace), resolved).startsWith("..")) {
+    if (!isBelow(await (0,promises_.realpath)(workspace), resolved)) {
         throw createFileError(`${file} lies outside of the workspace`);
     }
     const { size } = await (0,promises_.stat)(resolved);
@@ -55478,7 +55537,6 @@ var problem_error = __nccwpck_require__(8931);
 
 
 
-
 async function uploadFile(client, { file, place = { file, line: 1 } }, { workspace, signal }) {
     const absolute = external_node_path_.resolve(workspace, file);
     const log = new UploadLog(file);
@@ -55535,7 +55593,7 @@ class UploadLog {
         return `${(0,format_bytes/* formatBytes */.z)((sent - this.#startedFrom) / seconds)}/s`;
     }
     #log(text) {
-        core/* info */.pq(escapeLogLine(`[upload] ${this.#file}: ${text}`));
+        (0,print_output/* logLine */.B)(`[upload] ${this.#file}: ${text}`);
     }
 }
 
@@ -55600,6 +55658,7 @@ function truncateAnnotation({ title, message, ...rest }) {
 
 
 
+
 async function compress(step, credentials, batchFile) {
     const limit = AbortSignal.timeout(step.inputs.timeout * 1000);
     const signal = AbortSignal.any([step.signal, limit]);
@@ -55623,8 +55682,7 @@ async function compress_submit(step, credentials, { batchFile, signal }) {
     const { inputs, run, identity, dispatcher, github } = step;
     const { workspace, attempt } = run;
     const serviceUrl = inputs["service-url"];
-    const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
-    const plan = await planBatch(inputs, { workspace, defaultSuite, batchFile });
+    const plan = await planBatch(inputs, { workspace, defaultSuite: identity.suite, batchFile });
     const { client, scopes } = await (0,service_client/* openServiceSession */.C)(credentials, { serviceUrl, dispatcher });
     await checkTargets(client, plan.targets, signal);
     const models = await uploadModels(plan.models, client, { workspace, signal });
@@ -55683,7 +55741,7 @@ async function cancelSubmission(work, { waits }) {
         await recordEnds(work, ids, AbortSignal.timeout(waitLimitMs));
     }
     catch (error) {
-        core/* info */.pq(`Not all jobs are seen to have ended: ${String(error)}`);
+        (0,print_output/* logLine */.B)(`Not all jobs are seen to have ended: ${String(error)}`);
     }
 }
 async function recordEnds({ client, tracker }, ids, signal) {
@@ -55734,6 +55792,7 @@ var connect_github = __nccwpck_require__(3324);
 ;// CONCATENATED MODULE: ./action/download-artifacts.js
 
 
+
 async function downloadArtifacts(client, rows, { folder, signal }) {
     const folders = nameFolders(rows);
     for (const [i, { id, job }] of rows.entries()) {
@@ -55742,7 +55801,8 @@ async function downloadArtifacts(client, rows, { folder, signal }) {
         const jobFolder = external_node_path_.join(folder, folders[i] ?? id);
         await (0,promises_.mkdir)(jobFolder, { recursive: true });
         for (const { name } of job.artifacts) {
-            await client.downloadArtifact(id, name, { file: external_node_path_.join(jobFolder, name), signal });
+            const file = external_node_path_.join(jobFolder, name);
+            await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => client.downloadArtifact(id, name, { file, signal }), signal);
         }
     }
 }
@@ -55774,11 +55834,18 @@ function reportDocument({ name, url, rows }, { conclusion, title }) {
         conclusion,
         title,
         url,
-        jobs: rows.map(({ job, ...row }) => ({ ...row, ...job })),
+        jobs: rows.map(({ job, id, model, ...row }) => ({
+            id,
+            model: { name: model },
+            ...row,
+            ...job,
+        })),
     };
 }
 
 ;// CONCATENATED MODULE: ./action/write-report.js
+
+
 
 
 
@@ -55798,7 +55865,7 @@ async function writeReport(report, verdict, environment) {
     await (0,promises_.writeFile)(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
     await (0,promises_.writeFile)(files["report-markdown"], markdown);
     if (environment["GITHUB_STEP_SUMMARY"])
-        await core/* summary */.z.addRaw(markdown, true).write();
+        await core/* summary */.z.addRaw(markdown).write();
     setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...jobCountOutputs(report) });
     return folder;
 }
@@ -55818,42 +55885,48 @@ function writeAnnotations(annotations) {
     }
 }
 async function writeComment({ inputs, run, identity, github }, report, verdict) {
-    const { repo, pullRequest } = run;
+    const { repo, pullRequest, runId, headSha } = run;
     if (!inputs.comment || !github || pullRequest === undefined)
         return;
-    const marker = `<!-- model-optimization ${(0,workflow_run/* digest */.br)(identity.checkName)} -->`;
-    const body = (0,render_batch/* renderComment */.wQ)(report, verdict, marker);
+    const mark = `<!-- model-optimization ${(0,workflow_run/* digest */.br)(identity.checkName)}`;
+    const marker = `${mark} ${runId} -->`;
+    const body = (0,render_batch/* renderComment */.wQ)(report, verdict, { marker, sha: headSha });
     try {
-        await writeStickyComment(github, { repo, pullRequest, marker }, body);
+        await writeStickyComment(github, { repo, pullRequest, mark, runId }, body);
     }
     catch (error) {
-        core/* warning */.$e(`No comment: ${String(error)}. It needs \`permissions: pull-requests: write\`.`);
+        const advice = (0,check_run_reporter/* isForbidden */.US)(error) ? ". It needs `permissions: pull-requests: write`." : "";
+        core/* warning */.$e(`No comment: ${(0,error_message/* errorMessage */.g)(error)}${advice}`);
     }
 }
-async function writeStickyComment(github, { repo, pullRequest, marker }, body) {
+async function writeStickyComment(github, { repo, pullRequest, mark, runId }, body) {
     const place = { ...repo, issue_number: pullRequest };
     const pages = github.paginate.iterator(github.rest.issues.listComments, {
         ...place,
         per_page: 100,
     });
     for await (const { data } of pages) {
-        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker));
+        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(mark));
         if (own) {
+            const [, earlier = "0"] = /^ (\d+) -->/.exec(own.body?.slice(mark.length) ?? "") ?? [];
+            if (Number(earlier) > Number(runId))
+                return;
             await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
             return;
         }
     }
     await github.rest.issues.createComment({ ...place, body });
 }
+const untrustedMessages = {
+    fork: "GitHub gives workflows of pull requests from forks neither secrets nor OIDC tokens, so that the " +
+        "service cannot know this one. A maintainer can run the workflow on a branch of the repository.",
+    dependabot: "GitHub gives workflows that Dependabot starts no secrets but Dependabot's own, so that the " +
+        "service cannot know this one. Add the token to the repository's Dependabot secrets as well.",
+};
 async function reportUntrusted(step) {
     const { run, identity, reporter, environment } = step;
     const verdict = { conclusion: "neutral", title: "Nothing was compressed" };
-    const origin = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
-    const failureMessage = [
-        `GitHub gives workflows of pull requests ${origin} neither secrets nor OIDC tokens,`,
-        "so that the service cannot know this one.",
-        "A maintainer can run the workflow on a branch of the repository.",
-    ].join(" ");
+    const failureMessage = untrustedMessages[run.untrusted ?? "fork"];
     const report = { name: identity.checkName, url: run.url, rows: [], failureMessage };
     core/* notice */.lm(`${verdict.title}: ${failureMessage}`);
     await writeReport(report, verdict, environment);
@@ -55877,13 +55950,16 @@ async function reportUntrusted(step) {
 
 
 
+
 const cancelGraceMs = 5_000;
 async function runMain(stepProcess) {
     const { environment, context, dispatcher, signal } = stepProcess;
     const inputs = (0,read_inputs/* readInputs */.K)(environment);
     const run = (0,workflow_run/* readWorkflowRun */.hO)(context, environment);
     const credentials = (0,service_client/* resolveCredentials */.z)(inputs, run, environment);
-    const identity = (0,workflow_run/* stepIdentity */.Xl)(run, inputs);
+    const submission = (0,external_node_crypto_.randomUUID)();
+    core/* saveState */.LZ("submission", submission);
+    const identity = (0,workflow_run/* stepIdentity */.Xl)(run, inputs, submission);
     const token = inputs["github-token"];
     const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)(token, run, dispatcher);
     const batchFile = readBatchFile(inputs, run.workspace);
@@ -55895,15 +55971,15 @@ async function runMain(stepProcess) {
         return;
     }
     const preparing = { name: identity.checkName, url: run.url, rows: [] };
-    const begun = inputs.wait && reporter?.begin(preparing);
+    if (inputs.wait)
+        reporter?.begin(preparing);
     const result = await compress(step, credentials, batchFile);
-    await begun;
     const published = publishResults(step, result);
     await (signal.aborted ? Promise.race([published, (0,promises_namespaceObject.setTimeout)(cancelGraceMs)]) : published);
 }
 function createCheckRunReporter(github, { inputs, run, identity, name }) {
-    return new check_run_reporter/* CheckRunReporter */.z({
-        checks: (0,check_run_reporter/* createCheckRunWriter */.R)(github, run),
+    return new check_run_reporter/* CheckRunReporter */.zv({
+        checks: (0,check_run_reporter/* createCheckRunWriter */.RR)(github, run),
         check: {
             name,
             externalId: (0,workflow_run/* digest */.br)(identity.labels),
@@ -55918,8 +55994,8 @@ async function publishResults(step, result) {
     const { report } = result;
     const verdict = (0,conclude/* conclude */.Ep)(report, inputs["fail-on"]);
     logResults(report);
-    const folder = await writeReport(report, verdict, environment);
     core/* saveState */.LZ("verdict", JSON.stringify(verdict));
+    const folder = await writeReport(report, verdict, environment);
     await completeCheckRun(step, result, verdict);
     if (inputs.wait)
         await writeComment(step, report, verdict);
@@ -55985,7 +56061,8 @@ async function runPost({ environment, context, dispatcher }) {
     const inputs = (0,_read_inputs_js__WEBPACK_IMPORTED_MODULE_3__/* .readInputs */ .K)(environment);
     const run = (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_6__/* .readWorkflowRun */ .hO)(context, environment);
     const credentials = (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .resolveCredentials */ .z)(inputs, run, environment);
-    const step = { inputs, run, identity: (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_6__/* .stepIdentity */ .Xl)(run, inputs), dispatcher };
+    const identity = (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_6__/* .stepIdentity */ .Xl)(run, inputs, _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("submission"));
+    const step = { inputs, run, identity, dispatcher };
     try {
         if (isRunning && credentials !== undefined)
             await cancelStepBatches(step, credentials);
@@ -56008,7 +56085,7 @@ async function completeCheckRun({ inputs, run, identity, dispatcher }) {
     const token = inputs["github-token"];
     if (!checkRun || token === undefined)
         return;
-    const checks = (0,_check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__/* .createCheckRunWriter */ .R)((0,_connect_github_js__WEBPACK_IMPORTED_MODULE_2__/* .connectGitHub */ .U)(token, run, dispatcher), run);
+    const checks = (0,_check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__/* .createCheckRunWriter */ .RR)((0,_connect_github_js__WEBPACK_IMPORTED_MODULE_2__/* .connectGitHub */ .U)(token, run, dispatcher), run);
     const saved = _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("verdict");
     const abortReason = saved === "" ? "cancelled" : undefined;
     const report = { name: identity.checkName, url: run.url, rows: [], abortReason };
@@ -56055,6 +56132,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 var core = __nccwpck_require__(9876);
 // EXTERNAL MODULE: ./action/explain-error.js
 var explain_error = __nccwpck_require__(4747);
+// EXTERNAL MODULE: ./action/print-output.js
+var print_output = __nccwpck_require__(232);
 // EXTERNAL MODULE: external "node:stream"
 var external_node_stream_ = __nccwpck_require__(7075);
 // EXTERNAL MODULE: ../../node_modules/undici/index.js
@@ -56187,19 +56266,20 @@ const silenceLimitMs = 4 * limits/* limits */.Fy.pingSeconds * 1000;
 
 
 
+
 function createCaller(connection) {
     const requestText = (name, input, signal) => {
         const once = async () => {
-            const { status, body } = await sendRequest(name, input, { ...connection, signal });
-            return { status, text: await body.text() };
+            const { status, headers, body } = await sendRequest(name, input, { ...connection, signal });
+            return { status, headers, text: await body.text() };
         };
         return isRepeatable(name, requireRoute(connection.routes, name), input)
             ? (0,retry/* retryTransient */.jh)(once, signal)
             : once();
     };
     const callJson = async (name, input, signal) => {
-        const { status, text } = await requestText(name, input, signal);
-        return parseReply(requireRoute(connection.routes, name), { name, status, text });
+        const answer = await requestText(name, input, signal);
+        return parseReply(name, requireRoute(connection.routes, name), answer);
     };
     return {
         call: (name, input, { signal } = {}) => callJson(name, toUntypedInput(input), signal),
@@ -56222,13 +56302,17 @@ function createCaller(connection) {
 function toUntypedInput(input) {
     return input;
 }
-function parseReply(route, { name, status, text }) {
-    const replies = route.replies;
-    const reply = replies[status];
+function parseReply(name, { method, path, replies }, answer) {
+    const reply = replies[answer.status];
     if (reply === undefined || !("json" in reply)) {
-        throw new TypeError(`${name} has no JSON answer ${status}`);
+        throw new TypeError(`${name} has no JSON answer ${answer.status}`);
     }
-    return reply.json.parse(JSON.parse(text));
+    try {
+        return reply.json.parse(JSON.parse(answer.text));
+    }
+    catch (cause) {
+        throw new problem_error/* UnexpectedAnswerError */.qx(`${method} ${path}`, answer, { cause });
+    }
 }
 
 ;// CONCATENATED MODULE: external "node:fs"
@@ -57837,6 +57921,8 @@ const tokenRoutes = {
 
 
 
+
+
 const { exchangeToken } = tokenRoutes;
 const routes = {
     ...artifactRoutes,
@@ -57858,7 +57944,7 @@ async function openServiceSession(credentials, { serviceUrl, dispatcher }) {
         return { client: createServiceClient({ ...connection, token }), scopes: undefined };
     }
     const exchanged = new ExchangedToken(createServiceClient(connection), credentials.audience);
-    const scopes = await exchanged.exchange();
+    const scopes = await (0,retry/* retryTransient */.jh)(async () => exchanged.exchange(), undefined);
     return { client: createServiceClient({ ...connection, token: () => exchanged.value }), scopes };
 }
 const renewalMarginMs = 5 * 60_000;
@@ -57891,7 +57977,7 @@ class ExchangedToken {
             await this.exchange();
         }
         catch (error) {
-            core/* info */.pq(`The access token was not renewed yet: ${String(error)}`);
+            (0,print_output/* logLine */.B)(`The access token was not renewed yet: ${String(error)}`);
             this.#renewIn(renewalRetryMs);
         }
     }
@@ -57987,7 +58073,6 @@ async function submitBatches(client, request) {
             throw explainRefusal(error, plan, body);
         });
         batches.push(batch);
-        core/* saveState */.LZ("batches", batches.map(({ id }) => id).join(" "));
     }
     return { batches, jobs: stepJobs(pairs, batches) };
 }
@@ -58121,19 +58206,19 @@ function earlierRunCommit({ workflow_run: event, repository, }) {
         : defaultBranch(repository);
     return { ...proposal, headSha: event.head_sha, base, pullRequest: pullRequest?.number };
 }
-function branchCommit({ repository, before }, { sha, ref, isProtected }) {
+function branchCommit({ repository, before, issue }, { sha, ref, isProtected }) {
     const [, branch] = /^refs\/heads\/(.+)$/.exec(ref) ?? [];
-    const isTrusted = branch !== undefined && (isProtected || branch === repository?.default_branch);
+    const isOfBranch = branch !== undefined && issue === undefined;
+    const isTrusted = isOfBranch && (isProtected || branch === repository?.default_branch);
     const base = isTrusted ? previousCommit(branch, before) : defaultBranch(repository);
     return { headSha: sha, branch, base, isTrusted, pullRequest: undefined };
 }
 function previousCommit(branch, before) {
-    const isKnown = before !== undefined && !/^0+$/.test(before);
-    return isKnown ? { branch, sha: before } : { branch };
+    return before && !/^0+$/.test(before) ? { branch, sha: before } : { branch };
 }
 function defaultBranch(repository) {
     const branch = repository?.default_branch;
-    return branch === undefined ? undefined : { branch };
+    return branch ? { branch } : undefined;
 }
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
@@ -58142,24 +58227,31 @@ var schemas = __nccwpck_require__(3045);
 
 const commitOfBranch = schemas/* object */.Ikc({ ref: schemas/* string */.YjP(), sha: schemas/* string */.YjP() });
 const workflowEvent = schemas/* object */.Ikc({
-    repository: schemas/* object */.Ikc({ default_branch: schemas/* string */.YjP().optional() }).optional(),
-    before: schemas/* string */.YjP().optional(),
+    repository: schemas/* object */.Ikc({ default_branch: schemas/* string */.YjP().nullish() }).nullish(),
+    before: schemas/* string */.YjP().nullish(),
+    issue: schemas/* unknown */.L5J().optional(),
     pull_request: schemas/* object */.Ikc({
         number: schemas/* int */.Whr(),
         head: commitOfBranch.extend({ repo: schemas/* object */.Ikc({ full_name: schemas/* string */.YjP() }).nullish() }),
         base: commitOfBranch,
     })
-        .optional(),
+        .nullish(),
     merge_group: schemas/* object */.Ikc({ head_sha: schemas/* string */.YjP(), base_sha: schemas/* string */.YjP(), base_ref: schemas/* string */.YjP() })
-        .optional(),
+        .nullish(),
     workflow_run: schemas/* object */.Ikc({
         head_sha: schemas/* string */.YjP(),
         pull_requests: schemas/* array */.YOg(schemas/* object */.Ikc({ number: schemas/* int */.Whr(), base: commitOfBranch })).default([]),
     })
-        .optional(),
+        .nullish(),
 });
 
+// EXTERNAL MODULE: ./contract/text/hidden-characters.js
+var hidden_characters = __nccwpck_require__(3024);
+// EXTERNAL MODULE: ./report/markdown.js
+var markdown = __nccwpck_require__(8186);
 ;// CONCATENATED MODULE: ./action/workflow-run.js
+
+
 
 
 
@@ -58193,17 +58285,26 @@ function findUntrustedOrigin({ pull_request: pullRequest }, { eventName, actor }
     return pullRequest && pullRequest.head.repo?.full_name !== repository ? "fork" : undefined;
 }
 const defaultCheckName = "Model compression";
-function stepIdentity(run, { "check-name": given, matrix = [] }) {
+const maxNameBytes = 200;
+function stepIdentity(run, { "check-name": given, matrix = [] }, submission) {
     const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
-    const checkName = given ?? `${defaultCheckName}${leg}`;
+    const checkName = shortenName(given ?? `${defaultCheckName}${leg}`);
     const stepLabel = { "github-step": digest([run.repository, run.step, checkName, leg]) };
     const runLabels = { "github-run": run.runId, ...stepLabel };
     return {
         checkName,
+        suite: shortenName(`${run.repository}: ${checkName}`),
         stepLabel,
         runLabels,
-        labels: { ...runLabels, "github-attempt": String(run.attempt) },
+        labels: { ...runLabels, "github-submission": submission },
     };
+}
+function shortenName(name) {
+    const line = (0,hidden_characters/* joinLines */.cT)(name).trim();
+    const mark = ` ${digest(name).slice(0, 8)}`;
+    return (0,markdown/* utf8ByteLength */.iE)(line) <= maxNameBytes
+        ? line
+        : (0,markdown/* truncateToBytes */.Ln)(line, maxNameBytes - mark.length) + mark;
 }
 function digest(value) {
     return (0,external_node_crypto_.createHash)("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 40);
@@ -58289,8 +58390,11 @@ class UnexpectedAnswerError extends Error {
     status;
     headers;
     retryAfter;
-    constructor(call, { status, headers, text }, retryAfter) {
-        super(`${call}: unexpected answer with status ${status}: ${(0,truncate/* truncate */.x)(text, maxTextLength)}`);
+    constructor(call, { status, headers, text }, { retryAfter, cause } = {}) {
+        const found = `unexpected answer with status ${status}`;
+        super(`${call}: ${[found, (0,truncate/* truncate */.x)(text, maxTextLength)].filter(Boolean).join(": ")}`, {
+            cause,
+        });
         this.status = status;
         this.headers = headers;
         this.retryAfter = retryAfter;
@@ -58303,7 +58407,7 @@ function toAnswerError(call, answer) {
     const parsed = jsonProblem.safeParse(answer.text);
     return parsed.success
         ? new ProblemError(call, parsed.data, seconds)
-        : new UnexpectedAnswerError(call, answer, seconds);
+        : new UnexpectedAnswerError(call, answer, { retryAfter: seconds });
 }
 
 
@@ -58760,7 +58864,8 @@ const actionInputs = {
     "check-name": {
         description: "Name of the check run of the whole batch, for branch protection to require. By default " +
             "`Model compression`, with the values of the job's matrix behind it. A dry run's is " +
-            "`NAME (dry run)`.",
+            "`NAME (dry run)`. Several steps that run for one commit need a name each: by it the comment " +
+            "and the suite are found, too.",
     },
     "job-checks": {
         description: "Which jobs get check runs of their own, at most 100 of them. " +
@@ -58793,8 +58898,8 @@ const actionInputs = {
 };
 const actionOutputs = {
     "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only " +
-        "some jobs left.",
-    "batch-url": "Address of the batch's page at the service.",
+        "some jobs left, and none where all had passed in an earlier run.",
+    "batch-url": "Address of the batch's page at the service; the workflow run's without a batch.",
     conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is " +
         "`false`.",
     jobs: "Number of jobs.",
@@ -58897,7 +59002,8 @@ var revision = __nccwpck_require__(1622);
 
 
 const place = schemas/* strictObject */.rej({
-    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 }),
+    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 })
+        .regex(/^(?!\.{0,2}\/)/, { error: "must be relative to the repository's root, without ./" }),
     line: schemas/* int */.Whr().min(1).max(2_147_483_647),
 });
 const places = schemas/* strictObject */.rej({
@@ -59090,6 +59196,10 @@ const evaluation = [
     ["evaluation level", ({ accuracy }) => accuracy?.level],
     ["kind of samples", ({ accuracy }) => accuracy?.data],
 ];
+const evaluationData = [
+    "SHA-256 of the evaluation data",
+    ({ accuracy }) => accuracy?.dataSha256,
+];
 const minLatencyRuns = 3;
 const maxFactLength = 100;
 function latencyObstacle(now, before) {
@@ -59100,7 +59210,8 @@ function latencyObstacle(now, before) {
     return firstDifference(hardware, now, before);
 }
 function sqnrObstacle(now, before) {
-    return firstDifference(evaluation, now, before);
+    const isKnown = [now, before].every(({ accuracy }) => accuracy?.dataSha256 !== undefined);
+    return firstDifference(isKnown ? [...evaluation, evaluationData] : evaluation, now, before);
 }
 function firstDifference(facts, now, before) {
     const differing = facts.find(([, read]) => read(now) !== read(before));
@@ -59596,8 +59707,8 @@ const statusReasonTable = {
         status: "Pending",
         message: "Waiting for a pod to begin the work",
         setBy: "operator",
-        action: "Nothing, where a node fetches a large image; otherwise `kubectl describe pod` says what the " +
-            "pod waits for.",
+        action: "Nothing, where a node fetches a large image, or Kubernetes waits after a pod was lost: 10 s, " +
+            "and longer each time; otherwise `kubectl describe pod` says what the pod waits for.",
     },
     starting: {
         status: "Pending",
@@ -60076,17 +60187,22 @@ const accuracyGates = new Set([
 ]);
 const giveSamples = "Give real samples as `recipe.evaluation.data` first: generated ones show gross damage only.";
 function adviseOnGate(gate, diff) {
-    if (gate.actual === null && "change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate]) {
-        return "Run the workflow once on the base branch, which records a baseline, and then here again.";
+    const { change } = _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate];
+    if (gate.actual === null && change !== undefined) {
+        const isIncomparable = gate.baseline !== null && change.needsOneRun !== true;
+        return isIncomparable ? judgeYourself : recordFirst;
     }
     if (gate.actual === null)
         return "Have the figure measured: see `recipe.evaluation`.";
     if (gate.interval && (0,_undecided_gate_js__WEBPACK_IMPORTED_MODULE_4__/* .isUndecided */ .A)(gate))
         return sayWhatDecides(gate.actual, gate.limit, gate.interval);
     const { advice } = _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate];
-    const isOfSameModel = "change" in _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k[gate.gate] && diff !== undefined && (0,_model_diff_js__WEBPACK_IMPORTED_MODULE_3__/* .isSameModel */ .SQ)(diff);
+    const isOfSameModel = change !== undefined && diff !== undefined && (0,_model_diff_js__WEBPACK_IMPORTED_MODULE_3__/* .isSameModel */ .SQ)(diff);
     return isOfSameModel ? `${sameModel} ${advice}` : advice;
 }
+const recordFirst = "Run the workflow once on the base branch, which records a baseline, and then here again; a model " +
+    "that is new there has one when this is merged.";
+const judgeYourself = "Compare the figures yourself: the base branch records one that can be compared when this is merged.";
 const sameModel = "The model is the same as the baseline's: look for a change of the recipe, the samples, the " +
     "target or the service's version.";
 function sayWhatDecides(actual, limit, interval) {
@@ -60705,6 +60821,8 @@ const searchSummary = schemas/* object */.Ikc({
         .max(maxSensitiveWeights),
 });
 
+// EXTERNAL MODULE: ./contract/models/model.js
+var model = __nccwpck_require__(3659);
 ;// CONCATENATED MODULE: ./contract/jobs/warnings.js
 const warningTable = {
     accuracy_below_floor: "An output differs from the original's by more than `recipe.evaluation.minCosine` allows, " +
@@ -60763,6 +60881,7 @@ const warningTable = {
 
 
 
+
 const maxSqnrDb = 150;
 const maxReportedOutputs = 64;
 const maxWarnings = 64;
@@ -60793,6 +60912,8 @@ const languageAccuracy = schemas/* object */.Ikc({
 const accuracy = schemas/* object */.Ikc({
     level: schemas/* enum */.k5n(["outputs", "weights"]),
     data: schemas/* enum */.k5n(["caller", "generated", "builtin"]),
+    dataSha256: model/* sha256 */.sc
+        .optional(),
     samples: schemas/* int */.Whr()
         .min(0),
     sqnrDb: sqnrDb,
@@ -61711,6 +61832,8 @@ var markdown = __nccwpck_require__(8186);
 var compose_sections = __nccwpck_require__(1580);
 // EXTERNAL MODULE: ./report/explain-job.js
 var explain_job = __nccwpck_require__(7650);
+// EXTERNAL MODULE: ./report/figures.js
+var figures = __nccwpck_require__(9074);
 // EXTERNAL MODULE: ./report/model-diff-section.js + 1 modules
 var model_diff_section = __nccwpck_require__(2188);
 // EXTERNAL MODULE: ./contract/text/format-bytes.js
@@ -61753,8 +61876,6 @@ function formatLoss(klDivergence, sqnrDb) {
     return sqnrDb === undefined ? "" : (0,format_figure/* formatDecibels */.Tb)(sqnrDb);
 }
 
-// EXTERNAL MODULE: ./report/figures.js
-var figures = __nccwpck_require__(9074);
 // EXTERNAL MODULE: ./contract/jobs/figure-names.js
 var figure_names = __nccwpck_require__(9091);
 // EXTERNAL MODULE: ./contract/jobs/latency.js
@@ -61925,6 +62046,7 @@ var next_steps = __nccwpck_require__(6669);
 
 
 
+
 function renderJobCheck(row, conclusion, output) {
     const { logUrl: url, changesUrl, job } = row;
     const maxBytes = markdown/* githubLimits */.Q0.checkFieldBytes;
@@ -61956,13 +62078,14 @@ function jobCheckTitle(row) {
     if ((0,explain_job/* explainShortly */.DR)(row.job) !== "")
         return (0,explain_job/* explainInTitle */.b8)(row);
     const { size, accuracy, latency } = row.job.telemetry;
+    const latencyRatio = (0,figures/* knownRatio */.lV)(latency);
     const parts = [
         report/* outcomes */.KI[(0,report/* classifyOutcome */.$p)(row)].words,
         size && `${(100 * size.ratio).toFixed(0)} % of the size`,
         accuracy && (0,format_figure/* formatDecibels */.Tb)(accuracy.sqnrDb),
-        latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
+        latencyRatio && `${(100 * latencyRatio).toFixed(0)} % of the latency`,
     ];
-    return parts.flatMap((part) => part ?? []).join(", ");
+    return parts.filter(Boolean).join(", ");
 }
 function summarySections(row, conclusion) {
     const { gates, telemetry } = row.job;
@@ -62048,13 +62171,18 @@ function annotationBody({ place, level, title, message }) {
     };
 }
 function batchCheckName(checkName, isDryRun) {
-    return isDryRun ? `${checkName} (dry run)` : checkName;
+    return joinName(checkName, isDryRun ? " (dry run)" : "");
+}
+function joinName(start, end) {
+    const shownEnd = (0,markdown/* truncateToBytes */.Ln)(end, markdown/* githubLimits */.Q0.checkNameBytes);
+    const room = markdown/* githubLimits */.Q0.checkNameBytes - (0,markdown/* utf8ByteLength */.iE)(shownEnd);
+    return (0,markdown/* truncateToBytes */.Ln)(start, room) + shownEnd;
 }
 function jobCheckRun(row, lastLines, { checkName, failOn }) {
     const { conclusion } = (0,conclude/* conclude */.Ep)({ rows: [row] }, failOn);
     const ended = conclusion ?? "neutral";
     return {
-        name: `${checkName}: ${(0,report/* jobTitle */.a9)(row)}`,
+        name: joinName(checkName, `: ${(0,report/* jobTitle */.a9)(row)}`),
         content: { output: renderJobCheck(row, ended, lastLines), conclusion: ended },
     };
 }
@@ -62324,7 +62452,7 @@ const abortVerdicts = {
     },
 };
 const mergeNotes = {
-    neutral: "A warning does not block merging.",
+    neutral: "This check does not block merging.",
     cancelled: "Where this check is required, merging waits until it passes.",
 };
 function abortAdvice(reason) {
@@ -62349,15 +62477,15 @@ function conclude({ rows, abortReason, failureMessage }, failOn) {
 function concludeEnded(bad, failOn) {
     if (bad.some((outcome) => failingOutcomes[failOn].includes(outcome)))
         return "failure";
-    if (bad.includes("cancelled"))
+    if (bad.includes("cancelled") && failOn !== "nothing")
         return "cancelled";
     return bad.length > 0 ? "neutral" : "success";
 }
 function describeEnded(rows, counts, bad) {
     const jobs = countedJobs(rows);
     if (bad.length === 0)
-        return `${jobs} passed`;
-    const shown = rows.filter((row) => (0,_report_js__WEBPACK_IMPORTED_MODULE_2__/* .classifyOutcome */ .$p)(row) !== "passed");
+        return `${jobs} ${_report_js__WEBPACK_IMPORTED_MODULE_2__/* .outcomes */ .KI[counts.planned > 0 ? "planned" : "passed"].words}`;
+    const shown = rows.filter((row) => bad.includes((0,_report_js__WEBPACK_IMPORTED_MODULE_2__/* .classifyOutcome */ .$p)(row)));
     const [only] = shown;
     if (only && (0,_report_js__WEBPACK_IMPORTED_MODULE_2__/* .isEndedRow */ .Ji)(only) && shown.length === 1)
         return (0,_explain_job_js__WEBPACK_IMPORTED_MODULE_0__/* .explainInTitle */ .b8)(only);
@@ -62380,7 +62508,7 @@ function countedJobs(rows) {
     return rows.length === 1 ? "1 job" : `${rows.length} jobs`;
 }
 function countOutcomes(rows) {
-    const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
+    const counts = { passed: 0, planned: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
     for (const row of rows)
         counts[(0,_report_js__WEBPACK_IMPORTED_MODULE_2__/* .classifyOutcome */ .$p)(row)]++;
     return counts;
@@ -62470,6 +62598,7 @@ function explainInMarkdown({ model, target, job }) {
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   Zg: () => (/* binding */ notTimed),
 /* harmony export */   a4: () => (/* binding */ comparableAccuracy),
+/* harmony export */   lV: () => (/* binding */ knownRatio),
 /* harmony export */   q3: () => (/* binding */ describeLatencyChange),
 /* harmony export */   u5: () => (/* binding */ figures)
 /* harmony export */ });
@@ -62505,6 +62634,9 @@ const figures = {
 };
 function withChange(figure, change) {
     return change === undefined ? figure : `${figure} ${change}`;
+}
+function knownRatio(latency) {
+    return latency && (0,_contract_jobs_latency_js__WEBPACK_IMPORTED_MODULE_2__/* .explainWideInterval */ .eN)(latency) === undefined ? latency.ratio : undefined;
 }
 const notTimed = "not timed in this run";
 function describeLatencyChange(measured) {
@@ -62596,6 +62728,7 @@ function stripControlCharacters(text) {
 const githubLimits = {
     jobSummaryBytes: 1_048_576,
     checkFieldBytes: 65_535,
+    checkNameBytes: 255,
     checkTitleBytes: 255,
     commentBytes: 65_536,
     annotations: 50,
@@ -62784,12 +62917,12 @@ var compose_sections = __nccwpck_require__(1580);
 var conclude = __nccwpck_require__(4422);
 // EXTERNAL MODULE: ./report/explain-job.js
 var explain_job = __nccwpck_require__(7650);
+// EXTERNAL MODULE: ./report/figures.js
+var figures = __nccwpck_require__(9074);
 // EXTERNAL MODULE: ./report/markdown.js
 var markdown = __nccwpck_require__(8186);
 // EXTERNAL MODULE: ./report/report.js
 var report = __nccwpck_require__(6605);
-// EXTERNAL MODULE: ./report/figures.js
-var figures = __nccwpck_require__(9074);
 // EXTERNAL MODULE: ./report/model-diff-section.js + 1 modules
 var model_diff_section = __nccwpck_require__(2188);
 // EXTERNAL MODULE: ./contract/jobs/next-steps.js
@@ -62913,6 +63046,7 @@ function accuracyNotes(jobs) {
 
 
 
+
 const maxFailureMessageBytes = 4_000;
 function renderJobSummary(report, verdict) {
     const sections = [
@@ -62933,8 +63067,8 @@ function renderBatchCheck(report, verdict) {
         text: (0,compose_sections/* composeSections */.z)(details, limits),
     };
 }
-function renderComment(report, verdict, marker) {
-    const title = `### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n${(0,markdown/* bold */.Cr)(verdict.title)} · `;
+function renderComment(report, verdict, { marker, sha }) {
+    const title = `### ${(0,markdown/* inlineCode */.ti)(report.name)}\n\n${(0,markdown/* bold */.Cr)(verdict.title)} · ${sha.slice(0, 7)} · `;
     const sections = [
         headlineSection(report, verdict, `${marker}\n${title}`),
         ...firstLook(report),
@@ -62947,7 +63081,8 @@ function firstLook(report) {
     return [...problemSections(rows), ...nextSections(report), ...jobSections(report)];
 }
 function headlineSection({ url, rows, failureMessage }, { conclusion }, before) {
-    const note = conclusion === null ? undefined : conclude/* mergeNotes */.Qp[conclusion];
+    const isNothing = conclusion === "neutral" && rows.length === 0;
+    const note = conclusion === null || isNothing ? undefined : conclude/* mergeNotes */.Qp[conclusion];
     const link = `${before}[details](${url})`;
     const parts = [note === undefined ? link : `${link} · ${note}`, outcomeCounts(rows)];
     if (failureMessage !== undefined) {
@@ -63010,7 +63145,7 @@ const maxBars = 16;
 function ratioCharts(rows) {
     return [
         ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),
-        ratioChart("Median latency of the result, original = 1", rows, ({ telemetry }) => telemetry.latency?.ratio),
+        ratioChart("Median latency of the result, original = 1", rows, ({ telemetry }) => (0,figures/* knownRatio */.lV)(telemetry.latency)),
     ].flatMap((section) => section ?? []);
 }
 function ratioChart(title, rows, measure) {
@@ -63062,6 +63197,7 @@ function isEndedRow(row) {
 }
 const outcomes = {
     passed: { mark: "✅", words: "passed" },
+    planned: { mark: "📋", words: "planned" },
     warned: { mark: "⚠️", words: "passed with a warning" },
     missed: { mark: "❌", words: "failed a gate" },
     failed: { mark: "❌", words: "failed" },
@@ -63075,6 +63211,8 @@ function classifyOutcome({ status, gatesFailed, job }) {
         return "failed";
     if (status === "Cancelled")
         return "cancelled";
+    if (job?.dryRun === true)
+        return "planned";
     if (gatesFailed)
         return "missed";
     return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
@@ -70668,10 +70806,11 @@ __nccwpck_require__.d(__webpack_exports__, {
   rej: () => (/* binding */ strictObject),
   YjP: () => (/* binding */ string),
   KCZ: () => (/* binding */ union),
+  L5J: () => (/* binding */ unknown),
   OZ5: () => (/* binding */ url)
 });
 
-// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, unknown, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
+// UNUSED EXPORTS: ZodAny, ZodArray, ZodBase64, ZodBase64URL, ZodBigInt, ZodBigIntFormat, ZodBoolean, ZodCIDRv4, ZodCIDRv6, ZodCUID, ZodCUID2, ZodCatch, ZodCodec, ZodCreditCard, ZodCustom, ZodCustomStringFormat, ZodDate, ZodDefault, ZodDiscriminatedUnion, ZodE164, ZodEmail, ZodEmoji, ZodEnum, ZodExactOptional, ZodFile, ZodFunction, ZodGUID, ZodIBAN, ZodIPv4, ZodIPv6, ZodISODate, ZodISODuration, ZodISOTime, ZodInstanceOf, ZodIntersection, ZodJWT, ZodKSUID, ZodLazy, ZodLiteral, ZodMAC, ZodMap, ZodNaN, ZodNanoID, ZodNever, ZodNonOptional, ZodNull, ZodNullable, ZodNumber, ZodNumberFormat, ZodObject, ZodOptional, ZodPipe, ZodPrefault, ZodPreprocess, ZodPromise, ZodReadonly, ZodRecord, ZodSet, ZodString, ZodStringFormat, ZodSuccess, ZodSymbol, ZodTemplateLiteral, ZodTransform, ZodTuple, ZodType, ZodULID, ZodURL, ZodUUID, ZodUndefined, ZodUnion, ZodUnknown, ZodVoid, ZodXID, ZodXor, _ZodString, _default, _function, any, base64, base64url, bigint, catch, check, cidrv4, cidrv6, codec, creditCard, cuid, cuid2, currencyCode, custom, date, describe, discriminatedUnion, e164, email, emoji, exactOptional, file, float32, float64, function, guid, hash, hex, hostname, httpUrl, iban, instanceof, int32, int64, intersection, invertCodec, ipv4, ipv6, json, jwt, keyof, ksuid, lazy, looseObject, looseRecord, mac, map, meta, nan, nanoid, nativeEnum, never, nonoptional, nullable, nullish, optional, partialRecord, pipe, prefault, promise, readonly, refine, set, stringFormat, stringbool, success, superRefine, symbol, templateLiteral, transform, tuple, uint32, uint64, ulid, undefined, uuid, uuidv4, uuidv6, uuidv7, void, xid, xor
 
 // EXTERNAL MODULE: ../../node_modules/zod/v4/core/core.js
 var core_core = __nccwpck_require__(6416);

@@ -39,6 +39,7 @@ export async function exampleReports(root: string): Promise<[string, string][]> 
     };
   });
   const report: Report = { name, url, rows };
+  const marked = { marker: "<!-- model-optimization -->", sha: "c0ffee254729" };
   const failOn = "gates";
   const verdict = conclude(report, failOn);
   const jobChecks = rows
@@ -48,7 +49,7 @@ export async function exampleReports(root: string): Promise<[string, string][]> 
   return [
     [`${folder}/job-summary.md`, `${renderJobSummary(report, verdict)}\n`],
     [`${folder}/check-run.md`, checkPage(renderBatchCheck(report, verdict))],
-    [`${folder}/comment.md`, `${renderComment(report, verdict, "<!-- model-optimization -->")}\n`],
+    [`${folder}/comment.md`, `${renderComment(report, verdict, marked)}\n`],
     ...jobChecks.map((check): [string, string] => [`${folder}/job-check-run.md`, checkPage(check)]),
   ];
 }

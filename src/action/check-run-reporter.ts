@@ -44,9 +44,9 @@ export class CheckRunReporter {
     this.#options = options;
   }
 
-  async begin(report: Report): Promise<void> {
+  begin(report: Report): void {
     const { checks, check } = this.#options;
-    await this.#write(async () => {
+    void this.#write(async () => {
       const output = renderBatchCheck(report, { conclusion: null, title: "Preparing the batch" });
       this.#checkRun = await checks.create(check, { output });
       core.saveState("checkRun", String(this.#checkRun));
@@ -118,7 +118,7 @@ export class CheckRunReporter {
 }
 
 /** Whether GitHub refuses the token, and not only for now. */
-function isForbidden(error: unknown): boolean {
+export function isForbidden(error: unknown): boolean {
   const isLimit = errorMessage(error).includes("rate limit");
   return [401, 403, 404].includes(httpErrorStatus(error) ?? 0) && !isLimit;
 }
@@ -131,7 +131,7 @@ function describeRefusal(error: unknown): string {
   return [
     `No check runs: GitHub lets this workflow write none (${reason}).`,
     "Give the job `permissions: checks: write`;",
-    "for pull requests from forks and of Dependabot GitHub never does.",
+    "pull requests from forks have it only where the repository's settings allow it.",
     "The job's summary has the results.",
   ].join(" ");
 }

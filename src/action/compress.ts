@@ -5,6 +5,7 @@ import type { NamedModel } from "./find-models.ts";
 import { followJobs } from "./follow-jobs.ts";
 import { JobTracker } from "./job-tracker.ts";
 import { type BatchFile, planBatch } from "./plan-batch.ts";
+import { logLine } from "./print-output.ts";
 import { resolveRevision } from "./resolve-revision.ts";
 import { cancelBatches } from "./run-post.ts";
 import { type Credentials, openServiceSession, type ServiceClient } from "./service-client.ts";
@@ -60,8 +61,7 @@ async function submit(
   const { inputs, run, identity, dispatcher, github } = step;
   const { workspace, attempt } = run;
   const serviceUrl = inputs["service-url"];
-  const defaultSuite = `${run.repository}: ${identity.checkName}`.slice(0, 200);
-  const plan = await planBatch(inputs, { workspace, defaultSuite, batchFile });
+  const plan = await planBatch(inputs, { workspace, defaultSuite: identity.suite, batchFile });
   const { client, scopes } = await openServiceSession(credentials, { serviceUrl, dispatcher });
   await checkTargets(client, plan.targets, signal);
   const models = await uploadModels(plan.models, client, { workspace, signal });
@@ -138,7 +138,7 @@ async function cancelSubmission(
   try {
     await recordEnds(work, ids, AbortSignal.timeout(waitLimitMs));
   } catch (error) {
-    core.info(`Not all jobs are seen to have ended: ${String(error)}`);
+    logLine(`Not all jobs are seen to have ended: ${String(error)}`);
   }
 }
 

@@ -1,9 +1,13 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
+import { retryWhileUnreachable } from "./retry-while-unreachable.ts";
 import type { ServiceClient } from "./service-client.ts";
 import type { ReportRow } from "../report/report.ts";
 
-/** Saves the artifacts of all completed jobs, in a folder for each job. */
+/**
+ * Saves the artifacts of all completed jobs, in a folder for each job.
+ * @throws UnreachableError
+ */
 export async function downloadArtifacts(
   client: Pick<ServiceClient, "downloadArtifact">,
   rows: readonly ReportRow[],
@@ -15,7 +19,11 @@ export async function downloadArtifacts(
     const jobFolder = path.join(folder, folders[i] ?? id);
     await mkdir(jobFolder, { recursive: true });
     for (const { name } of job.artifacts) {
-      await client.downloadArtifact(id, name, { file: path.join(jobFolder, name), signal });
+      const file = path.join(jobFolder, name);
+      await retryWhileUnreachable(
+        async () => client.downloadArtifact(id, name, { file, signal }),
+        signal,
+      );
     }
   }
 }

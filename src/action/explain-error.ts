@@ -25,9 +25,11 @@ function explainError(error: unknown, serviceUrl: string): string {
       'Is the input "service-url" right, does the service run, and can this runner reach it?';
     return `The service at ${serviceUrl} cannot be reached: ${message}. ${question}`;
   }
-  if (error instanceof UnexpectedAnswerError && error.status === 404) {
-    const question = 'is the input "service-url" right?';
-    return `${message}\nThere is no model optimization service at ${serviceUrl}: ${question}`;
+  if (error instanceof UnexpectedAnswerError && (error.status < 400 || error.status === 404)) {
+    const { location } = error.headers;
+    const nothing = `There is no model optimization service at ${serviceUrl}`;
+    const finding = location === undefined ? nothing : `${serviceUrl} leads to ${String(location)}`;
+    return `${message}\n${finding}: is the input "service-url" right?`;
   }
   const code = error instanceof ProblemError ? error.problem.code : inferErrorCode(error);
   const help = code && advice[code];

@@ -6,6 +6,7 @@ import { modelReference } from "../contract/models/model.ts";
 import { parseInput } from "../contract/parse-input.ts";
 import { InputError, type InputProblem } from "./explain-error.ts";
 import type { ModelEntry } from "./model-entry.ts";
+import { errorMessage } from "../log/error-message.ts";
 
 /** A model of the batch: a file to upload, or a source from which the service reads it. */
 export type NamedModel = {
@@ -27,7 +28,8 @@ interface FileSearch {
 }
 
 /**
- * The models that the entries match, each file once, in the order of the entries.
+ * The models that the entries match, each file once, in the order of the entries. What an entry says
+ * of one model counts, though the glob of another matches it, too.
  * @throws InputError with all entries that match none
  */
 export async function findModels(
@@ -39,11 +41,17 @@ export async function findModels(
   const search = { root: await realpath(workspace), excluded };
   const problems: InputProblem[] = [];
   const models = new Map<string, NamedModel>();
+  const described = new Set<string>();
   for (const entry of entries.filter((each) => !isExclusion(each))) {
     try {
       for (const model of await resolveEntry(entry, search)) {
         const location = modelLocation(model);
-        if (!models.has(location)) models.set(location, model);
+        const isDescribed = entry.name !== undefined || entry.sha256 !== undefined;
+        if (isDescribed && described.has(location)) {
+          throw createEntryError(entry, "another entry says what this model is, too");
+        }
+        if (isDescribed) described.add(location);
+        if (isDescribed || !models.has(location)) models.set(location, model);
       }
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
@@ -93,14 +101,24 @@ async function matchFiles(entry: ModelEntry, { root, excluded }: FileSearch): Pr
   const files: string[] = [];
   for await (const match of glob(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
     const file = path.resolve(root, match);
-    if (!(await stat(file)).isFile()) continue;
+    const real = await realpath(file).catch((cause: unknown) => {
+      const found = `${match} cannot be read: ${errorMessage(cause)}`;
+      throw createEntryError(entry, `${found}; is what it links to fetched?`, cause);
+    });
+    if (!(await stat(real)).isFile()) continue;
     // A symbolic link could lead to any file of the runner.
-    if (path.relative(root, await realpath(file)).startsWith("..")) {
+    if (!isBelow(root, real)) {
       throw createEntryError(entry, `${match} lies outside of the workspace`);
     }
     files.push(path.relative(root, file).replaceAll(path.sep, "/"));
   }
   return files;
+}
+
+/** Whether a file lies in a folder. Its name may begin with dots, and it may be on another drive. */
+export function isBelow(folder: string, file: string): boolean {
+  const [first] = path.relative(folder, file).split(path.sep);
+  return first !== ".." && !path.isAbsolute(path.relative(folder, file));
 }
 
 /** A name that is the same in all workflows of a repository, so that results are comparable. */
@@ -119,7 +137,11 @@ function duplicateNameProblems(models: readonly NamedModel[]): InputProblem[] {
   });
 }
 
-function createEntryError({ file, source, place }: ModelEntry, message: string): InputError {
+function createEntryError(
+  { file, source, place }: ModelEntry,
+  message: string,
+  cause?: unknown,
+): InputError {
   const where = place ? `${place.file}, line ${place.line}` : `Input "models"`;
-  return new InputError([{ message: `${where}: ${file ?? source}: ${message}`, place }]);
+  return new InputError([{ message: `${where}: ${file ?? source}: ${message}`, place }], { cause });
 }

@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
 import type { JobTracker } from "./job-tracker.ts";
-import { escapeLogLine, printOutput } from "./print-output.ts";
+import { logLine, printOutput } from "./print-output.ts";
 import { retryWhileUnreachable } from "./retry-while-unreachable.ts";
 import type { ServiceClient } from "./service-client.ts";
 import { getBatches, type StepJob, type Submission } from "./submit-batches.ts";
@@ -65,7 +65,8 @@ async function printOutputs(
   const { tracker, signal, onJobEnd } = options;
   for (const job of jobs) {
     if (job.former) {
-      core.info(`${jobTitle(job)}: passed in an earlier run, with the same bytes`);
+      const { words } = outcomes[job.former.dryRun ? "planned" : "passed"];
+      core.info(`${jobTitle(job)}: ${words} in an earlier run, with the same bytes`);
       // That run may have been for another commit.
       onJobEnd(job.former, []);
       continue;
@@ -140,12 +141,13 @@ async function watchBatches(
 
 /** Logs the outcome of each job on a line. */
 export function logResults({ rows }: Report): void {
-  for (const row of rows) core.info(escapeLogLine(resultLine(row)));
+  for (const row of rows) logLine(resultLine(row));
 }
 
 function resultLine(row: ReportRow): string {
   const outcome = classifyOutcome(row);
-  if (isEndedRow(row) && outcome === "cancelled") return explainInTitle(row);
+  const isBare = outcome === "cancelled" || outcome === "failed";
+  if (isEndedRow(row) && isBare) return explainInTitle(row);
   const { size, accuracy } = row.job?.telemetry ?? {};
   const parts = [
     `${jobTitle(row)} ${outcomes[outcome].words}`,

@@ -41,7 +41,12 @@ export const inputsSchema = z.object({
   recipe: yamlSchema(requestedRecipe).optional(),
   gates: yamlSchema(gateLimits).optional(),
   suite: z.string().max(200).optional(),
-  baseline: z.string().max(255).optional(),
+  // Events name branches by their refs, too.
+  baseline: z
+    .string()
+    .max(255)
+    .transform((name) => name.replace(/^refs\/heads\//, ""))
+    .optional(),
   "fail-on": choiceSchema(failOnTable),
   wait: flag,
   timeout: seconds,

@@ -2,7 +2,7 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { InputError } from "./explain-error.ts";
-import { findModels, type NamedModel } from "./find-models.ts";
+import { findModels, isBelow, type NamedModel } from "./find-models.ts";
 import type { Inputs } from "./inputs.ts";
 import { type ModelEntry, parseModelEntry } from "./model-entry.ts";
 import { parseYaml } from "./parse-yaml.ts";
@@ -160,7 +160,7 @@ async function readText(file: string, workspace: string): Promise<string> {
     const found = `there is no file ${file} in the workspace ${workspace}`;
     throw createFileError(`${found}; is the repository checked out?`, cause);
   });
-  if (path.relative(await realpath(workspace), resolved).startsWith("..")) {
+  if (!isBelow(await realpath(workspace), resolved)) {
     throw createFileError(`${file} lies outside of the workspace`);
   }
   const { size } = await stat(resolved);

@@ -31,7 +31,12 @@ function disableCommands(text: string, mark: string): string {
   return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
 }
 
+/** Logs a line with foreign text in it, which does not begin the line. */
+export function logLine(text: string): void {
+  core.info(escapeLogLine(text));
+}
+
 /** Foreign text on one line of the step's log, without commands of the form `##[` to the runner. */
-export function escapeLogLine(text: string): string {
+function escapeLogLine(text: string): string {
   return text.replaceAll("##[", "##\u200b[").replaceAll(/[\r\n]+/g, " ");
 }

@@ -1,4 +1,4 @@
-import * as core from "@actions/core";
+import { logLine } from "./print-output.ts";
 import { isTransient } from "../client/retry.ts";
 import { retry } from "../limits/retry.ts";
 import { errorMessage } from "../log/error-message.ts";
@@ -29,7 +29,7 @@ export async function retryWhileUnreachable<T>(
 ): Promise<T> {
   const delayAfter = (error: unknown, failures: number, failingMs: number) => {
     if (!isTransient(error)) return undefined;
-    if (failures === 1) core.info(`[service] Not reachable, trying again: ${String(error)}`);
+    if (failures === 1) logLine(`[service] Not reachable, trying again: ${String(error)}`);
     if (failingMs > outageLimitMs) throw new UnreachableError(error);
     return pauseMs;
   };

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import * as core from "@actions/core";
@@ -25,7 +26,9 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
   const inputs = readInputs(environment);
   const run = readWorkflowRun(context, environment);
   const credentials = resolveCredentials(inputs, run, environment);
-  const identity = stepIdentity(run, inputs);
+  const submission = randomUUID();
+  core.saveState("submission", submission);
+  const identity = stepIdentity(run, inputs, submission);
   const token = inputs["github-token"];
   const github = token === undefined ? undefined : connectGitHub(token, run, dispatcher);
   const batchFile = readBatchFile(inputs, run.workspace);
@@ -37,9 +40,8 @@ export async function runMain(stepProcess: StepProcess): Promise<void> {
     return;
   }
   const preparing = { name: identity.checkName, url: run.url, rows: [] };
-  const begun = inputs.wait && reporter?.begin(preparing);
+  if (inputs.wait) reporter?.begin(preparing);
   const result = await compress(step, credentials, batchFile);
-  await begun;
   const published = publishResults(step, result);
   await (signal.aborted ? Promise.race([published, delay(cancelGraceMs)]) : published);
 }
@@ -65,8 +67,8 @@ async function publishResults(step: Step, result: CompressionResult): Promise<vo
   const { report } = result;
   const verdict = conclude(report, inputs["fail-on"]);
   logResults(report);
-  const folder = await writeReport(report, verdict, environment);
   core.saveState("verdict", JSON.stringify(verdict));
+  const folder = await writeReport(report, verdict, environment);
   await completeCheckRun(step, result, verdict);
   if (inputs.wait) await writeComment(step, report, verdict);
   if (inputs.download) await writeArtifacts(step, result, path.join(folder, "artifacts"));

@@ -25,7 +25,8 @@ export async function runPost({ environment, context, dispatcher }: StepProcess)
   const inputs = readInputs(environment);
   const run = readWorkflowRun(context, environment);
   const credentials = resolveCredentials(inputs, run, environment);
-  const step = { inputs, run, identity: stepIdentity(run, inputs), dispatcher };
+  const identity = stepIdentity(run, inputs, core.getState("submission"));
+  const step = { inputs, run, identity, dispatcher };
   try {
     if (isRunning && credentials !== undefined) await cancelStepBatches(step, credentials);
   } finally {

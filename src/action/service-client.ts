@@ -2,8 +2,10 @@ import * as core from "@actions/core";
 import type { Dispatcher } from "undici";
 import { InputError } from "./explain-error.ts";
 import type { Inputs } from "./inputs.ts";
+import { logLine } from "./print-output.ts";
 import type { WorkflowRun } from "./workflow-run.ts";
 import { type Client, createClient } from "../client/create-client.ts";
+import { retryTransient } from "../client/retry.ts";
 import type { Scope } from "../contract/people/token.ts";
 import { artifactRoutes } from "../contract/routes/artifact-routes.ts";
 import { batchRoutes } from "../contract/routes/batch-routes.ts";
@@ -51,7 +53,8 @@ export async function openServiceSession(
     return { client: createServiceClient({ ...connection, token }), scopes: undefined };
   }
   const exchanged = new ExchangedToken(createServiceClient(connection), credentials.audience);
-  const scopes = await exchanged.exchange();
+  // Each time with another identity token: the service may have used up the one before.
+  const scopes = await retryTransient(async () => exchanged.exchange(), undefined);
   return { client: createServiceClient({ ...connection, token: () => exchanged.value }), scopes };
 }
 
@@ -93,7 +96,7 @@ class ExchangedToken {
     try {
       await this.exchange();
     } catch (error) {
-      core.info(`The access token was not renewed yet: ${String(error)}`);
+      logLine(`The access token was not renewed yet: ${String(error)}`);
       this.#renewIn(renewalRetryMs);
     }
   }

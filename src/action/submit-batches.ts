@@ -76,7 +76,6 @@ export async function submitBatches(
       throw explainRefusal(error, plan, body);
     });
     batches.push(batch);
-    core.saveState("batches", batches.map(({ id }) => id).join(" "));
   }
   return { batches, jobs: stepJobs(pairs, batches) };
 }
@@ -135,7 +134,7 @@ function explainRefusal(error: unknown, plan: BatchPlan, { models }: BatchReques
   return new InputError(problems, { cause: error });
 }
 
-/** Creates no second batch when repeated. The body's labels make the key unique to the attempt. */
+/** Creates no second batch when repeated. The body's labels make the key unique to the step. */
 async function submitIdempotently(client: ServiceClient, body: BatchRequest): Promise<Batch> {
   return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
 }

@@ -68,24 +68,27 @@ function earlierRunCommit({
   return { ...proposal, headSha: event.head_sha, base, pullRequest: pullRequest?.number };
 }
 
-/** The commit of a push, of a schedule or of a start by hand. */
+/**
+ * The commit of a push, of a schedule or of a start by hand. A workflow that answers a comment runs
+ * for the default branch, and yet its models can be those of a pull request.
+ */
 function branchCommit(
-  { repository, before }: WorkflowEvent,
+  { repository, before, issue }: WorkflowEvent,
   { sha, ref, isProtected }: RunRef,
 ): TriggeringCommit {
   const [, branch] = /^refs\/heads\/(.+)$/.exec(ref) ?? [];
-  const isTrusted = branch !== undefined && (isProtected || branch === repository?.default_branch);
+  const isOfBranch = branch !== undefined && issue === undefined;
+  const isTrusted = isOfBranch && (isProtected || branch === repository?.default_branch);
   const base = isTrusted ? previousCommit(branch, before) : defaultBranch(repository);
   return { headSha: sha, branch, base, isTrusted, pullRequest: undefined };
 }
 
 /** The branch before a push; GitHub states zeros for the first push of a branch. */
-function previousCommit(branch: string, before: string | undefined): BaseRevision {
-  const isKnown = before !== undefined && !/^0+$/.test(before);
-  return isKnown ? { branch, sha: before } : { branch };
+function previousCommit(branch: string, before: WorkflowEvent["before"]): BaseRevision {
+  return before && !/^0+$/.test(before) ? { branch, sha: before } : { branch };
 }
 
 function defaultBranch(repository: WorkflowEvent["repository"]): BaseRevision | undefined {
   const branch = repository?.default_branch;
-  return branch === undefined ? undefined : { branch };
+  return branch ? { branch } : undefined;
 }

@@ -1,7 +1,6 @@
 import path from "node:path";
-import * as core from "@actions/core";
 import { InputError } from "./explain-error.ts";
-import { escapeLogLine } from "./print-output.ts";
+import { logLine } from "./print-output.ts";
 import { retryWhileUnreachable } from "./retry-while-unreachable.ts";
 import type { ServiceClient } from "./service-client.ts";
 import { hashFile } from "../client/hash-file.ts";
@@ -95,6 +94,6 @@ class UploadLog {
   }
 
   #log(text: string): void {
-    core.info(escapeLogLine(`[upload] ${this.#file}: ${text}`));
+    logLine(`[upload] ${this.#file}: ${text}`);
   }
 }

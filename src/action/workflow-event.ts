@@ -2,25 +2,30 @@ import { z } from "zod";
 
 const commitOfBranch = z.object({ ref: z.string(), sha: z.string() });
 
-/** The fields that the action reads, of the payloads of all events that start workflows. */
+/**
+ * The fields that the action reads, of the payloads of all events that start workflows. GitHub has
+ * null for what an event lacks, such as the `workflow_run` of a deployment that none made.
+ */
 export const workflowEvent = z.object({
-  repository: z.object({ default_branch: z.string().optional() }).optional(),
-  before: z.string().optional(),
+  repository: z.object({ default_branch: z.string().nullish() }).nullish(),
+  before: z.string().nullish(),
+  /** The issue or pull request that a comment is on, of which the event states no commit. */
+  issue: z.unknown().optional(),
   pull_request: z
     .object({
       number: z.int(),
       head: commitOfBranch.extend({ repo: z.object({ full_name: z.string() }).nullish() }),
       base: commitOfBranch,
     })
-    .optional(),
+    .nullish(),
   merge_group: z
     .object({ head_sha: z.string(), base_sha: z.string(), base_ref: z.string() })
-    .optional(),
+    .nullish(),
   workflow_run: z
     .object({
       head_sha: z.string(),
       pull_requests: z.array(z.object({ number: z.int(), base: commitOfBranch })).default([]),
     })
-    .optional(),
+    .nullish(),
 });
 export type WorkflowEvent = z.infer<typeof workflowEvent>;

@@ -3,7 +3,9 @@ import type { context } from "@actions/github";
 import type { Inputs } from "./inputs.ts";
 import { findTriggeringCommit, type TriggeringCommit } from "./triggering-commit.ts";
 import { type WorkflowEvent, workflowEvent } from "./workflow-event.ts";
+import { joinLines } from "../contract/text/hidden-characters.ts";
 import type { RepositoryName } from "../github/check-run-requests.ts";
+import { truncateToBytes, utf8ByteLength } from "../report/markdown.ts";
 
 /** The run as `@actions/github` reads it from the runner's environment. */
 export type WorkflowContext = typeof context;
@@ -18,7 +20,7 @@ export interface WorkflowRun extends TriggeringCommit {
   readonly attempt: number;
   /** Distinguishes the step from the others of the run, but not the legs of its matrix. */
   readonly step: string;
-  /** Why GitHub gives the workflow no secrets and no OIDC token, where that is so. */
+  /** Why GitHub gives the workflow none of the repository's secrets, where that is so. */
   readonly untrusted: "fork" | "dependabot" | undefined;
   /** The run's page at GitHub. */
   readonly url: string;
@@ -73,31 +75,50 @@ function findUntrustedOrigin(
 export interface StepIdentity {
   /** Name of the check run of the whole batch, where it is no dry run. */
   readonly checkName: string;
+  /** Of the batches, where the workflow names none. */
+  readonly suite: string;
   /** Label of the jobs of all runs of the step. */
   readonly stepLabel: Readonly<Record<string, string>>;
   /** Labels of the jobs of all attempts of the run. */
   readonly runLabels: Readonly<Record<string, string>>;
-  /** Labels of the jobs of this attempt. */
+  /** Labels of the jobs of this process. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
 const defaultCheckName = "Model compression";
+/** What the service takes as a name, and GitHub with the words for a dry run behind it. */
+const maxNameBytes = 200;
 
-/** The identity, which differs between attempts of a run only in the attempt's label. */
+/**
+ * The identity, which differs between attempts of a run only in the labels of the process.
+ * @param submission distinguishes steps that GitHub gives the same names: those of a workflow that
+ * another one calls twice
+ */
 export function stepIdentity(
-  run: Pick<WorkflowRun, "repository" | "runId" | "attempt" | "step">,
+  run: Pick<WorkflowRun, "repository" | "runId" | "step">,
   { "check-name": given, matrix = [] }: Pick<Inputs, "check-name" | "matrix">,
+  submission: string,
 ): StepIdentity {
   const leg = matrix.length === 0 ? "" : ` (${matrix.join(", ")})`;
-  const checkName = given ?? `${defaultCheckName}${leg}`;
+  const checkName = shortenName(given ?? `${defaultCheckName}${leg}`);
   const stepLabel = { "github-step": digest([run.repository, run.step, checkName, leg]) };
   const runLabels = { "github-run": run.runId, ...stepLabel };
   return {
     checkName,
+    suite: shortenName(`${run.repository}: ${checkName}`),
     stepLabel,
     runLabels,
-    labels: { ...runLabels, "github-attempt": String(run.attempt) },
+    labels: { ...runLabels, "github-submission": submission },
   };
+}
+
+/** The name on one line. One that is too long ends with a digest, since others may begin like it. */
+function shortenName(name: string): string {
+  const line = joinLines(name).trim();
+  const mark = ` ${digest(name).slice(0, 8)}`;
+  return utf8ByteLength(line) <= maxNameBytes
+    ? line
+    : truncateToBytes(line, maxNameBytes - mark.length) + mark;
 }
 
 /** SHA-256 of a JSON value, in as many digits as fit in a label. */

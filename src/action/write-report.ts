@@ -2,11 +2,13 @@ import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import * as core from "@actions/core";
+import { isForbidden } from "./check-run-reporter.ts";
 import { setOutputs } from "./compress.ts";
 import type { GitHub } from "./connect-github.ts";
 import type { Step } from "./step.ts";
 import { digest } from "./workflow-run.ts";
 import type { RepositoryName } from "../github/check-run-requests.ts";
+import { errorMessage } from "../log/error-message.ts";
 import type { Annotation } from "../report/build-annotations.ts";
 import type { Verdict } from "../report/conclude.ts";
 import { renderComment, renderJobSummary } from "../report/render-batch.ts";
@@ -31,7 +33,7 @@ export async function writeReport(
   };
   await writeFile(files["report-json"], JSON.stringify(reportDocument(report, verdict)));
   await writeFile(files["report-markdown"], markdown);
-  if (environment["GITHUB_STEP_SUMMARY"]) await core.summary.addRaw(markdown, true).write();
+  if (environment["GITHUB_STEP_SUMMARY"]) await core.summary.addRaw(markdown).write();
   setOutputs({ ...files, conclusion: verdict.conclusion ?? "pending", ...jobCountOutputs(report) });
   return folder;
 }
@@ -62,14 +64,16 @@ export async function writeComment(
   report: Report,
   verdict: Verdict,
 ): Promise<void> {
-  const { repo, pullRequest } = run;
+  const { repo, pullRequest, runId, headSha } = run;
   if (!inputs.comment || !github || pullRequest === undefined) return;
-  const marker = `<!-- model-optimization ${digest(identity.checkName)} -->`;
-  const body = renderComment(report, verdict, marker);
+  const mark = `<!-- model-optimization ${digest(identity.checkName)}`;
+  const marker = `${mark} ${runId} -->`;
+  const body = renderComment(report, verdict, { marker, sha: headSha });
   try {
-    await writeStickyComment(github, { repo, pullRequest, marker }, body);
+    await writeStickyComment(github, { repo, pullRequest, mark, runId }, body);
   } catch (error) {
-    core.warning(`No comment: ${String(error)}. It needs \`permissions: pull-requests: write\`.`);
+    const advice = isForbidden(error) ? ". It needs `permissions: pull-requests: write`." : "";
+    core.warning(`No comment: ${errorMessage(error)}${advice}`);
   }
 }
 
@@ -77,13 +81,15 @@ interface CommentPlace {
   readonly repo: RepositoryName;
   readonly pullRequest: number;
   /** Invisible text at the start of the comment, by which later runs find it. */
-  readonly marker: string;
+  readonly mark: string;
+  /** Of the run, behind the mark. GitHub numbers later runs higher. */
+  readonly runId: string;
 }
 
-/** Updates the comment on a pull request that has the marker, or creates it. */
+/** Updates the comment on a pull request that has the mark, unless it is a later run's, or creates it. */
 async function writeStickyComment(
   github: GitHub,
-  { repo, pullRequest, marker }: CommentPlace,
+  { repo, pullRequest, mark, runId }: CommentPlace,
   body: string,
 ): Promise<void> {
   const place = { ...repo, issue_number: pullRequest };
@@ -92,11 +98,13 @@ async function writeStickyComment(
     per_page: 100,
   });
   for await (const { data } of pages) {
-    // A person's comment could start with the marker, too.
+    // A person's comment could start with the mark, too.
     const own = data.find(
-      (comment) => comment.user?.type === "Bot" && comment.body?.startsWith(marker),
+      (comment) => comment.user?.type === "Bot" && comment.body?.startsWith(mark),
     );
     if (own) {
+      const [, earlier = "0"] = /^ (\d+) -->/.exec(own.body?.slice(mark.length) ?? "") ?? [];
+      if (Number(earlier) > Number(runId)) return;
       await github.rest.issues.updateComment({ ...repo, comment_id: own.id, body });
       return;
     }
@@ -104,16 +112,20 @@ async function writeStickyComment(
   await github.rest.issues.createComment({ ...place, body });
 }
 
+const untrustedMessages = {
+  fork:
+    "GitHub gives workflows of pull requests from forks neither secrets nor OIDC tokens, so that the " +
+    "service cannot know this one. A maintainer can run the workflow on a branch of the repository.",
+  dependabot:
+    "GitHub gives workflows that Dependabot starts no secrets but Dependabot's own, so that the " +
+    "service cannot know this one. Add the token to the repository's Dependabot secrets as well.",
+} as const;
+
 /** Reports that the step can do nothing, as GitHub gives the workflow no credentials. */
 export async function reportUntrusted(step: Step): Promise<void> {
   const { run, identity, reporter, environment } = step;
   const verdict = { conclusion: "neutral" as const, title: "Nothing was compressed" };
-  const origin = run.untrusted === "dependabot" ? "of Dependabot" : "from forks";
-  const failureMessage = [
-    `GitHub gives workflows of pull requests ${origin} neither secrets nor OIDC tokens,`,
-    "so that the service cannot know this one.",
-    "A maintainer can run the workflow on a branch of the repository.",
-  ].join(" ");
+  const failureMessage = untrustedMessages[run.untrusted ?? "fork"];
   const report = { name: identity.checkName, url: run.url, rows: [], failureMessage };
   core.notice(`${verdict.title}: ${failureMessage}`);
   await writeReport(report, verdict, environment);

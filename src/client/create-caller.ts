@@ -9,6 +9,7 @@ import {
   type ReadChangesOptions,
   type ServiceChange,
 } from "./follow-logs.ts";
+import { type FailedAnswer, UnexpectedAnswerError } from "./problem-error.ts";
 import { retryTransient } from "./retry.ts";
 import {
   type CallInput,
@@ -59,8 +60,8 @@ export function createCaller<R extends Partial<Routes>>(
 ): RouteCaller<keyof R & RouteName> {
   const requestText = (name: RouteName, input: UntypedInput, signal: AbortSignal | undefined) => {
     const once = async () => {
-      const { status, body } = await sendRequest(name, input, { ...connection, signal });
-      return { status, text: await body.text() };
+      const { status, headers, body } = await sendRequest(name, input, { ...connection, signal });
+      return { status, headers, text: await body.text() };
     };
     return isRepeatable(name, requireRoute(connection.routes, name), input)
       ? retryTransient(once, signal)
@@ -71,8 +72,8 @@ export function createCaller<R extends Partial<Routes>>(
     input: UntypedInput,
     signal: AbortSignal | undefined,
   ) => {
-    const { status, text } = await requestText(name, input, signal);
-    return parseReply(requireRoute(connection.routes, name), { name, status, text });
+    const answer = await requestText(name, input, signal);
+    return parseReply(name, requireRoute(connection.routes, name), answer);
   };
   return {
     call: (name, input, { signal } = {}) => callJson(name, toUntypedInput(input), signal),
@@ -98,15 +99,22 @@ function toUntypedInput<N extends RouteName>(input: CallInput<N>): UntypedInput 
   return input as UntypedInput;
 }
 
-/** Parses by the schema that gives the result its type. */
+/**
+ * Parses by the schema that gives the result its type.
+ * @throws UnexpectedAnswerError for an answer that is not the route's, such as a page of a proxy
+ */
 function parseReply<N extends RouteName>(
-  route: Route,
-  { name, status, text }: { readonly name: N; readonly status: number; readonly text: string },
+  name: N,
+  { method, path, replies }: Route,
+  answer: FailedAnswer,
 ): CallOutput<N> {
-  const replies: Readonly<Record<number, Reply>> = route.replies;
-  const reply = replies[status];
+  const reply = (replies as Readonly<Record<number, Reply>>)[answer.status];
   if (reply === undefined || !("json" in reply)) {
-    throw new TypeError(`${name} has no JSON answer ${status}`);
+    throw new TypeError(`${name} has no JSON answer ${answer.status}`);
   }
-  return reply.json.parse(JSON.parse(text)) as CallOutput<N>;
+  try {
+    return reply.json.parse(JSON.parse(answer.text)) as CallOutput<N>;
+  } catch (cause) {
+    throw new UnexpectedAnswerError(`${method} ${path}`, answer, { cause });
+  }
 }

@@ -27,7 +27,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** An error answer without a problem document: of a proxy, not of the service. */
+/** An answer that the service does not give: of a proxy, or of another server. */
 export class UnexpectedAnswerError extends Error {
   override readonly name = "UnexpectedAnswerError";
   readonly status: number;
@@ -37,16 +37,19 @@ export class UnexpectedAnswerError extends Error {
   constructor(
     call: string,
     { status, headers, text }: FailedAnswer,
-    retryAfter: number | undefined,
+    { retryAfter, cause }: { retryAfter?: number | undefined; cause?: unknown } = {},
   ) {
-    super(`${call}: unexpected answer with status ${status}: ${truncate(text, maxTextLength)}`);
+    const found = `unexpected answer with status ${status}`;
+    super(`${call}: ${[found, truncate(text, maxTextLength)].filter(Boolean).join(": ")}`, {
+      cause,
+    });
     this.status = status;
     this.headers = headers;
     this.retryAfter = retryAfter;
   }
 }
 
-interface FailedAnswer {
+export interface FailedAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
   readonly text: string;
@@ -60,5 +63,5 @@ export function toAnswerError(call: string, answer: FailedAnswer): Error {
   const parsed = jsonProblem.safeParse(answer.text);
   return parsed.success
     ? new ProblemError(call, parsed.data, seconds)
-    : new UnexpectedAnswerError(call, answer, seconds);
+    : new UnexpectedAnswerError(call, answer, { retryAfter: seconds });
 }

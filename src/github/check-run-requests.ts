@@ -1,6 +1,6 @@
 import type { Annotation } from "../report/build-annotations.ts";
 import { conclude, type Conclusion } from "../report/conclude.ts";
-import { githubLimits } from "../report/markdown.ts";
+import { githubLimits, truncateToBytes, utf8ByteLength } from "../report/markdown.ts";
 import { renderJobCheck } from "../report/render-job.ts";
 import { jobTitle } from "../report/report.ts";
 import type { CheckOutput, EndedRow } from "../report/report.ts";
@@ -71,7 +71,14 @@ function annotationBody({ place, level, title, message }: Annotation) {
  * check that branch protection may require.
  */
 export function batchCheckName(checkName: string, isDryRun: boolean): string {
-  return isDryRun ? `${checkName} (dry run)` : checkName;
+  return joinName(checkName, isDryRun ? " (dry run)" : "");
+}
+
+/** A name whose end is whole, in as many bytes as GitHub takes. */
+function joinName(start: string, end: string): string {
+  const shownEnd = truncateToBytes(end, githubLimits.checkNameBytes);
+  const room = githubLimits.checkNameBytes - utf8ByteLength(shownEnd);
+  return truncateToBytes(start, room) + shownEnd;
 }
 
 interface JobCheckOptions {
@@ -89,7 +96,7 @@ export function jobCheckRun(
   const { conclusion } = conclude({ rows: [row] }, failOn);
   const ended = conclusion ?? "neutral";
   return {
-    name: `${checkName}: ${jobTitle(row)}`,
+    name: joinName(checkName, `: ${jobTitle(row)}`),
     content: { output: renderJobCheck(row, ended, lastLines), conclusion: ended },
   };
 }

@@ -67,7 +67,7 @@ const abortVerdicts: Record<NonNullable<Report["abortReason"]>, AbortVerdict> = 
 
 /** What a check that neither passed nor failed means for the pull request. */
 export const mergeNotes: Readonly<Partial<Record<Conclusion, string>>> = {
-  neutral: "A warning does not block merging.",
+  neutral: "This check does not block merging.",
   cancelled: "Where this check is required, merging waits until it passes.",
 };
 
@@ -97,7 +97,7 @@ export function conclude(
 
 function concludeEnded(bad: readonly Outcome[], failOn: FailOn): Conclusion {
   if (bad.some((outcome) => failingOutcomes[failOn].includes(outcome))) return "failure";
-  if (bad.includes("cancelled")) return "cancelled";
+  if (bad.includes("cancelled") && failOn !== "nothing") return "cancelled";
   return bad.length > 0 ? "neutral" : "success";
 }
 
@@ -107,8 +107,9 @@ function describeEnded(
   bad: readonly Outcome[],
 ): string {
   const jobs = countedJobs(rows);
-  if (bad.length === 0) return `${jobs} passed`;
-  const shown = rows.filter((row) => classifyOutcome(row) !== "passed");
+  if (bad.length === 0)
+    return `${jobs} ${outcomes[counts.planned > 0 ? "planned" : "passed"].words}`;
+  const shown = rows.filter((row) => bad.includes(classifyOutcome(row)));
   const [only] = shown;
   if (only && isEndedRow(only) && shown.length === 1) return explainInTitle(only);
   const parts = bad.map((outcome, i) => {
@@ -135,7 +136,7 @@ function countedJobs(rows: Report["rows"]): string {
 }
 
 export function countOutcomes(rows: Report["rows"]): Record<Outcome, number> {
-  const counts = { passed: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
+  const counts = { passed: 0, planned: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
   for (const row of rows) counts[classifyOutcome(row)]++;
   return counts;
 }

@@ -33,6 +33,11 @@ function withChange(figure: string, change: string | undefined): string {
   return change === undefined ? figure : `${figure} ${change}`;
 }
 
+/** The ratio of latencies, where its interval says something. */
+export function knownRatio(latency: LatencyRatio | undefined): number | undefined {
+  return latency && explainWideInterval(latency) === undefined ? latency.ratio : undefined;
+}
+
 /** What stands in place of a baseline's latency that this run did not measure. */
 export const notTimed = "not timed in this run";
 

@@ -74,6 +74,7 @@ export const githubLimits = {
   jobSummaryBytes: 1_048_576,
   /** For the summary and the text of a check run each. */
   checkFieldBytes: 65_535,
+  checkNameBytes: 255,
   checkTitleBytes: 255,
   commentBytes: 65_536,
   /** Per request. */

@@ -1,6 +1,7 @@
 import { composeSections, foldSection, type Section } from "./compose-sections.ts";
 import { abortAdvice, countOutcomes, mergeNotes, type Verdict } from "./conclude.ts";
 import { explainInMarkdown } from "./explain-job.ts";
+import { knownRatio } from "./figures.ts";
 import {
   bold,
   codeBlock,
@@ -45,9 +46,20 @@ export function renderBatchCheck(report: Report, verdict: Verdict): CheckOutput 
   };
 }
 
-/** The batch in a comment on a pull request, which starts with the marker. */
-export function renderComment(report: Report, verdict: Verdict, marker: string): string {
-  const title = `### ${inlineCode(report.name)}\n\n${bold(verdict.title)} · `;
+interface CommentOptions {
+  /** What the comment starts with. */
+  readonly marker: string;
+  /** The commit that the batch is of: a later one may be there already. */
+  readonly sha: string;
+}
+
+/** The batch in a comment on a pull request. */
+export function renderComment(
+  report: Report,
+  verdict: Verdict,
+  { marker, sha }: CommentOptions,
+): string {
+  const title = `### ${inlineCode(report.name)}\n\n${bold(verdict.title)} · ${sha.slice(0, 7)} · `;
   const sections = [
     headlineSection(report, verdict, `${marker}\n${title}`),
     ...firstLook(report),
@@ -67,7 +79,9 @@ function headlineSection(
   { conclusion }: Verdict,
   before: string,
 ): Section {
-  const note = conclusion === null ? undefined : mergeNotes[conclusion];
+  // Where nothing was compressed there may be no check run, for which a required check waits.
+  const isNothing = conclusion === "neutral" && rows.length === 0;
+  const note = conclusion === null || isNothing ? undefined : mergeNotes[conclusion];
   const link = `${before}[details](${url})`;
   const parts = [note === undefined ? link : `${link} · ${note}`, outcomeCounts(rows)];
   if (failureMessage !== undefined) {
@@ -142,10 +156,8 @@ const maxBars = 16;
 function ratioCharts(rows: readonly ReportRow[]): Section[] {
   return [
     ratioChart("Size of the result, original = 1", rows, ({ telemetry }) => telemetry.size?.ratio),
-    ratioChart(
-      "Median latency of the result, original = 1",
-      rows,
-      ({ telemetry }) => telemetry.latency?.ratio,
+    ratioChart("Median latency of the result, original = 1", rows, ({ telemetry }) =>
+      knownRatio(telemetry.latency),
     ),
   ].flatMap((section) => section ?? []);
 }

@@ -10,6 +10,7 @@ import {
   truncateToBytes,
   utf8ByteLength,
 } from "./markdown.ts";
+import { knownRatio } from "./figures.ts";
 import { modelDiffSections } from "./model-diff-section.ts";
 import { searchSections } from "./search-section.ts";
 import { measurementNotes, measurementTable } from "./measurements.ts";
@@ -59,13 +60,14 @@ function changesLink(url: string): Section {
 function jobCheckTitle(row: EndedRow): string {
   if (explainShortly(row.job) !== "") return explainInTitle(row);
   const { size, accuracy, latency } = row.job.telemetry;
+  const latencyRatio = knownRatio(latency);
   const parts = [
     outcomes[classifyOutcome(row)].words,
     size && `${(100 * size.ratio).toFixed(0)} % of the size`,
     accuracy && formatDecibels(accuracy.sqnrDb),
-    latency && `${(100 * latency.ratio).toFixed(0)} % of the latency`,
+    latencyRatio && `${(100 * latencyRatio).toFixed(0)} % of the latency`,
   ];
-  return parts.flatMap((part) => part ?? []).join(", ");
+  return parts.filter(Boolean).join(", ");
 }
 
 function summarySections(row: EndedRow, conclusion: Conclusion): Section[] {

@@ -9,6 +9,11 @@ export function reportDocument({ name, url, rows }: Report, { conclusion, title 
     conclusion,
     title,
     url,
-    jobs: rows.map(({ job, ...row }) => ({ ...row, ...job })),
+    jobs: rows.map(({ job, id, model, ...row }) => ({
+      id,
+      model: { name: model },
+      ...row,
+      ...job,
+    })),
   };
 }

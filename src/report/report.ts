@@ -62,6 +62,7 @@ export function isEndedRow(row: ReportRow): row is EndedRow {
 /** The outcomes of a job, with their marks and words in reports. */
 export const outcomes = {
   passed: { mark: "✅", words: "passed" },
+  planned: { mark: "📋", words: "planned" },
   warned: { mark: "⚠️", words: "passed with a warning" },
   missed: { mark: "❌", words: "failed a gate" },
   failed: { mark: "❌", words: "failed" },
@@ -75,6 +76,7 @@ export function classifyOutcome({ status, gatesFailed, job }: ReportRow): Outcom
   if (!isTerminal(status)) return "open";
   if (status === "Failed") return "failed";
   if (status === "Cancelled") return "cancelled";
+  if (job?.dryRun === true) return "planned";
   if (gatesFailed) return "missed";
   return job?.gates.some(({ passed }) => !passed) ? "warned" : "passed";
 }

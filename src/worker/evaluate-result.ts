@@ -61,9 +61,20 @@ async function evaluateOutputs(task: EvaluationTask): Promise<void> {
     log: stage.log,
     onMeasured(measured) {
       for (const { message } of measured.warnings ?? []) stage.log(`Warning: ${message}`);
-      task.onMeasured(measured);
+      task.onMeasured(nameData(measured, inputs));
     },
   });
+}
+
+/** The figures, with which file of samples those of the accuracy are of. */
+function nameData(
+  measured: Partial<Evaluation>,
+  { dataSha256 }: Pick<JobInputs, "dataSha256">,
+): Partial<Evaluation> {
+  const { accuracy } = measured;
+  return accuracy?.data === "caller"
+    ? { ...measured, accuracy: { ...accuracy, dataSha256 } }
+    : measured;
 }
 
 /** The evaluation with the samples of a common file that calibration or search leave it. */

@@ -8,7 +8,12 @@ import { languageFiles } from "../engine/language/language-files.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { findKeptRanges } from "../engine/quantize/tasks/partition.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
-import { type FetchLimits, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";
+import {
+  type FetchedModel,
+  type FetchLimits,
+  fetchModel,
+  type FetchOptions,
+} from "../storage/fetch-model.ts";
 import { stripUrlSecrets } from "../storage/strip-url-secrets.ts";
 import { restoreCheckpointOutline } from "./checkpoint-outline.ts";
 import { type FetchedFiles, fetchModelFiles } from "./fetch-model-files.ts";
@@ -35,6 +40,8 @@ export interface JobInputs {
   readonly model: FetchedFiles;
   /** The `.npz` file of the evaluation. */
   readonly dataPath: string | undefined;
+  /** Its SHA-256. */
+  readonly dataSha256?: string | undefined;
   /** The `.npz` file of the calibration: the evaluation's where both have the same source. */
   readonly calibrationPath: string | undefined;
 }
@@ -84,14 +91,17 @@ export async function fetchInputs(
   }
   // What its result needs beside the model is there, or no work is begun.
   if (isCheckpoint(fetched.path)) await languageFiles(fetched.path, "cpu");
-  const dataPath =
-    sources.evaluation && (await fetchData("evaluation", sources.evaluation, fetching));
+  const data = await fetchData("evaluation", sources.evaluation, fetching);
   const isShared = sources.calibration === sources.evaluation;
-  const calibrationPath =
-    sources.calibration && !isShared
-      ? await fetchData("calibration", sources.calibration, fetching)
-      : sources.calibration && dataPath;
-  return { model: fetched, dataPath, calibrationPath };
+  const calibration = isShared
+    ? data
+    : await fetchData("calibration", sources.calibration, fetching);
+  return {
+    model: fetched,
+    dataPath: data?.path,
+    dataSha256: data?.sha256,
+    calibrationPath: calibration?.path,
+  };
 }
 
 interface SharedCheckpointOptions extends FetchOptions {
@@ -189,19 +199,20 @@ const modelErrorCodes: readonly ErrorCode[] = [
   "model_too_large",
 ];
 
-/** Fetches a file of data. Its errors have codes that differ from the model's. */
+/** Fetches a file of data, if there is one. Its errors have codes that differ from the model's. */
 async function fetchData(
   purpose: DataPurpose,
-  source: string,
+  source: string | undefined,
   fetching: StageFetchOptions,
-): Promise<string> {
+): Promise<FetchedModel | undefined> {
+  if (source === undefined) return undefined;
   const name = purpose === "evaluation" ? "Evaluation data" : "Calibration data";
   fetching.stage.log(`${name} from ${stripUrlSecrets(source)}`);
   const limits = { ...fetching.limits, maxModelBytes: maxDataBytes };
   const file = purpose === "evaluation" ? "data.npz" : "calibration.npz";
   const options = await prepareFetchOptions(file, { ...fetching, limits, share: 1 });
   try {
-    return (await fetchModel({ source }, options)).path;
+    return await fetchModel({ source }, options);
   } catch (cause) {
     if (!(cause instanceof ServiceError) || !modelErrorCodes.includes(cause.code)) throw cause;
     const message = `The ${purpose} data cannot be used: ${cause.message}`;

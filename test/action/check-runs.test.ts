@@ -199,6 +199,21 @@ test("a limit for the hour leaves no check run in progress", async (t) => {
   assert.deepEqual(written, [passed, passed]);
 });
 
+test("a step that finds no room for its report leaves its verdict in the check run", async (t) => {
+  const { gitHub, runner, inputs, run } = await prepareStep(t);
+  const environment = { RUNNER_TEMP: "/proc/full" };
+  const { code, state, commands } = await run({ "job-checks": "none" }, { environment });
+  assert.equal(code, 1);
+  assert.match(commands.at(-1)?.message ?? "", /ENOENT/);
+  await (
+    await runner.startPost(state, inputs)
+  ).ended;
+  assert.deepEqual(
+    gitHub.checkRuns().map(({ conclusion, output }) => [conclusion, output.title]),
+    [["success", "1 job passed"]],
+  );
+});
+
 test("beyond twelve jobs only those that failed have check runs of their own", async (t) => {
   const service = await makeTestApp(t);
   const { gitHub, runner, inputs } = await prepareStep(t);
@@ -231,26 +246,36 @@ test("each leg of a matrix has a check run of its own name, and a dry run anothe
   const plan = { "batch-file": "plan.yaml", "job-checks": "none" };
   await run({ ...plan, matrix: '{"target": "cpu", "bits": 8}' });
   await run({ ...plan, matrix: '{"target": "cpu", "bits": 4}', "check-name": "four" });
-  assert.deepEqual(
-    gitHub.checkRuns().map(({ name }) => name),
-    ["Model compression (cpu, 8) (dry run)", "four (dry run)"],
+  const recipe = `scheme: int8-weight\n${"# A comment\n".repeat(20)}`;
+  const { outputs } = await run({ ...plan, matrix: JSON.stringify({ recipe }) });
+  assert.equal(outputs["conclusion"], "success");
+  const [first, second, third] = gitHub.checkRuns().map(({ name }) => name);
+  assert.deepEqual([first, second], ["Model compression (cpu, 8) (dry run)", "four (dry run)"]);
+  assert.match(
+    third ?? "",
+    /^Model compression \(scheme: int8-weight # A comment # .*… \w{8} \(dry run\)$/,
   );
 });
 
 test("the comment on a pull request is written anew by later runs, and nobody else's is touched", async (t) => {
   const { gitHub, run } = await prepareStep(t);
   const inputs = { comment: "true", "job-checks": "none", "dry-run": "true" };
+  gitHub.fail({ operation: "issues/create-comment", fault: gitHubFaults.invalid });
+  const { commands } = await run(inputs, pullRequest);
+  const [warning] = commands.filter(({ command }) => command === "warning");
+  assert.match(warning?.message ?? "", /^No comment: Validation Failed(?!.*permissions)/);
   await run(inputs, pullRequest);
   const [first] = gitHub.comments(7);
   assert.match(
     first?.body ?? "",
-    /^<!-- model-optimization \w+ -->\n### `Model compression`\n\n\*\*1 job passed\*\*/,
+    /^<!-- model-optimization \w+ \d+ -->\n### `Model compression`\n\n\*\*1 job planned\*\* · c0ffee2 ·/,
   );
-  await run(
-    { ...inputs, models: "b=a.onnx" },
-    { ...pullRequest, environment: { GITHUB_RUN_ID: "2" } },
-  );
+  const later = { ...pullRequest, environment: { GITHUB_RUN_ID: "99999999999" } };
+  await run({ ...inputs, models: "b=a.onnx" }, later);
   const [second, ...others] = gitHub.comments(7);
   assert.deepEqual(others, []);
   assert.match(second?.body ?? "", /\| `b` \|/);
+  // The run of an older commit may end behind that of a newer one.
+  await run(inputs, pullRequest);
+  assert.deepEqual(gitHub.comments(7), [second]);
 });

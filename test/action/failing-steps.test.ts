@@ -60,11 +60,20 @@ test("a service that is not there fails the check as infrastructure", async (t) 
 });
 
 test("an address that is not the service's is reported", async (t) => {
-  const other = createServer((_, response) => response.writeHead(404).end("<html>"));
-  const address = await listenLocally(t, other);
   const { run } = await prepareStep(t);
-  const { commands } = await run({ "service-url": address });
-  assert.match(errorMessages(commands), /There is no model optimization service at http:/);
+  const report = async (status: number, headers: Record<string, string> = {}) => {
+    const page = createServer((_, response) => response.writeHead(status, headers).end("<html>"));
+    const { commands } = await run({ "service-url": await listenLocally(t, page) });
+    return errorMessages(commands);
+  };
+  const nothing = /There is no model optimization service at http:\S+: is the input "service-url"/;
+  assert.match(await report(404), nothing);
+  assert.match(await report(200), nothing);
+  const login = "https://login.example.com/?to=mos";
+  assert.match(
+    await report(302, { location: login }),
+    /:\d+ leads to https:\/\/login\.example\.com\/\?to=mos: is the input "service-url" right\?/,
+  );
 });
 
 test("a token that the service does not know, or that may not enough, is reported with what to do", async (t) => {

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
 import { Agent } from "undici";
 import { openServiceSession } from "../../src/action/service-client.ts";
+import { listenLocally } from "../support/listen-locally.ts";
 import { prepareStep } from "./prepare-step.ts";
 import { type IdentityProvider, startIdentityProvider } from "./support/identity-provider.ts";
 import { workflowEvents } from "./support/workflow-event.ts";
@@ -69,33 +71,56 @@ test("an identity that no policy fits is refused with the claim and what to do",
   );
 });
 
-test("a token that is about to end is replaced by a new one while the step works", async (t) => {
-  let exchanges = 0;
-  const authorizations: (string | undefined)[] = [];
-  const service = createServer((request, response) => {
-    const isExchange = request.url === "/v1/tokens/exchange";
-    if (!isExchange) authorizations.push(request.headers.authorization);
-    const expiresAt = new Date(Date.now() + 60 * 60_000).toISOString();
-    const body = isExchange
-      ? { token: `mos_${++exchanges}`, expiresAt, scopes: ["jobs:read"] }
-      : { targets: [] };
-    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
-  }).listen(0, "127.0.0.1");
-  await once(service, "listening");
-  const address = service.address();
-  assert.ok(typeof address === "object" && address !== null);
+/** A step's session with a server that answers as the service, by the identity of its workflow. */
+async function prepareExchange(t: TestContext, answer: RequestListener) {
+  const service = createServer(answer);
+  const serviceUrl = await listenLocally(t, service);
   const identity = await startIdentityProvider(t);
   Object.assign(process.env, identity.environment);
   const dispatcher = new Agent();
   t.after(async () => {
     for (const name of Object.keys(identity.environment)) delete process.env[name];
     await dispatcher.close();
-    service.close();
   });
+  const open = () => openServiceSession({ audience }, { serviceUrl, dispatcher });
+  return { service, identity, open };
+}
 
+function exchangedToken(name: string) {
+  const expiresAt = new Date(Date.now() + 60 * 60_000).toISOString();
+  return { token: name, expiresAt, scopes: ["jobs:read"] };
+}
+
+function answerJson(response: ServerResponse, body: unknown): void {
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+test("an exchange whose connection breaks is made again, with another identity token", async (t) => {
+  const tokens: string[] = [];
+  const { open } = await prepareExchange(t, (request, response) => {
+    void text(request).then((body) => {
+      tokens.push(JSON.parse(body).token);
+      if (tokens.length === 1) response.destroy();
+      else answerJson(response, exchangedToken("mos_1"));
+    });
+  });
+  assert.deepEqual((await open()).scopes, ["jobs:read"]);
+  assert.equal(new Set(tokens).size, 2);
+});
+
+test("a token that is about to end is replaced by a new one while the step works", async (t) => {
+  let exchanges = 0;
+  const authorizations: (string | undefined)[] = [];
+  const { service, open } = await prepareExchange(t, (request, response) => {
+    if (request.url === "/v1/tokens/exchange") {
+      answerJson(response, exchangedToken(`mos_${++exchanges}`));
+      return;
+    }
+    authorizations.push(request.headers.authorization);
+    answerJson(response, { targets: [] });
+  });
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const serviceUrl = `http://127.0.0.1:${address.port}`;
-  const { client } = await openServiceSession({ audience }, { serviceUrl, dispatcher });
+  const { client } = await open();
   await client.call("listTargets", {});
   t.mock.timers.tick(54 * 60_000);
   await client.call("listTargets", {});

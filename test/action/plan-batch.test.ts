@@ -20,6 +20,7 @@ async function plan(t: TestContext, { files = {}, inputs = {} }: Repository) {
     await writeFile(path.join(workspace, file), text);
   }
   await symlink("/etc/hostname", path.join(workspace, "link.onnx"));
+  await symlink("not-fetched", path.join(workspace, "annexed.onnx"));
   const all = { "service-url": "https://mos.example.com", ...inputs };
   const variables = Object.entries(all).map(([name, text]) => [
     `INPUT_${name.toUpperCase()}`,
@@ -62,6 +63,31 @@ test("planBatch() names files after their paths, finds each once and leaves out 
   ]);
 });
 
+test("planBatch() keeps what an entry says of a model that a glob before it matches, too", async (t) => {
+  const speech = "{ name: speech, file: models/asr/rec.onnx }";
+  const batch = (more = "") => `models: [models/**/*.onnx, ${speech}${more}]\ntargets: [cpu]\n`;
+  const inputs = { "batch-file": "batch.yaml" };
+  const planned = await plan(t, { files: { ...files, "batch.yaml": batch() }, inputs });
+  assert.deepEqual(
+    planned.models.map(({ name }) => name),
+    ["speech", "models-ocr-det", "models-ocr-rec"],
+  );
+  const twice = batch(", voice=models/asr/rec.onnx");
+  assert.deepEqual(await planProblems(t, { files: { ...files, "batch.yaml": twice }, inputs }), [
+    "batch.yaml, line 1: models/asr/rec.onnx: another entry says what this model is, too",
+  ]);
+});
+
+test("planBatch() takes a file and a batch file of the workspace whose names begin with dots", async (t) => {
+  const batch = "models: [..old.onnx]\ntargets: [cpu]\n";
+  const inputs = { "batch-file": "..batch.yaml" };
+  const planned = await plan(t, { files: { "..old.onnx": "", "..batch.yaml": batch }, inputs });
+  assert.deepEqual(
+    planned.models.map(({ name }) => name),
+    ["old"],
+  );
+});
+
 test("planBatch() names a model whose source is no URL", async (t) => {
   assert.deepEqual(await planProblems(t, { inputs: { models: "https://[", targets } }), [
     'Input "models": https://[: source is "https://[" and must be a URL with a valid host and port',
@@ -87,11 +113,12 @@ test("planBatch() leaves sources of buckets and of the Hugging Face Hub to the s
 
 test("planBatch() refuses files and names that it cannot use, all at once", async (t) => {
   const models =
-    "model/*.onnx\na.onnx, b.onnx\nlink.onnx\nrec=models/ocr/*.onnx\nftp=file://server/a.onnx\na=models/ocr/rec.onnx\na=models/asr/rec.onnx";
+    "model/*.onnx\na.onnx, b.onnx\nlink.onnx\nann*.onnx\nrec=models/ocr/*.onnx\nftp=file://server/a.onnx\na=models/ocr/rec.onnx\na=models/asr/rec.onnx";
   assert.deepEqual(await planProblems(t, { files, inputs: { models, targets } }), [
     'Input "models": model/*.onnx: no file of the workspace WORKSPACE matches; is the repository checked out, with large files?',
     'Input "models": a.onnx, b.onnx: no file of the workspace WORKSPACE matches; name one glob in each line or entry',
     'Input "models": link.onnx: link.onnx lies outside of the workspace',
+    `Input "models": ann*.onnx: annexed.onnx cannot be read: ENOENT: no such file or directory, realpath 'WORKSPACE/annexed.onnx'; is what it links to fetched?`,
     'Input "models": models/ocr/*.onnx: 2 files match, which cannot all have one name or SHA-256',
     'Input "models": file://server/a.onnx: source is "file://server/a.onnx" and must be https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY, hf://OWNER/REPOSITORY@REVISION, the same with /PATH, file:///… or upload:sha256:<64 hex digits>',
     "Models models/ocr/rec.onnx and models/asr/rec.onnx are all named a; give each a name of its own, as NAME=PATH",
@@ -188,13 +215,23 @@ test("planBatch() reports what is wrong in a batch file by its lines", async (t)
   );
 });
 
-test("planBatch() reports the line at which a batch file is no YAML", async (t) => {
-  const problems = await planProblems(t, {
-    files: { "batch.yaml": "models:\n  - a\n targets: b\n" },
-    inputs: { "batch-file": "batch.yaml" },
+const ones = (alias: string) => `[${Array.from({ length: 12 }, () => alias).join()}]`;
+for (const [what, batch, problem] of [
+  ["is no YAML", "models:\n  - a\n targets: b\n", /^batch\.yaml, line 3: /],
+  ["has an alias without an anchor", "targets: [cpu]\nmodels: *all\n", /line 2: .*alias.*: all$/],
+  [
+    "grows without bound",
+    `name: a\na: &a ${ones("1")}\nb: &b ${ones("*a")}\nc: ${ones("*b")}\n`,
+    /line 3: Excessive alias count/,
+  ],
+  ["has a second document", "models: [a]\n---\nmodels: [b]\n", /line 2: A second document/],
+] as const) {
+  test(`planBatch() reports the line at which a batch file ${what}`, async (t) => {
+    const files = { "batch.yaml": batch };
+    const [first = ""] = await planProblems(t, { files, inputs: { "batch-file": "batch.yaml" } });
+    assert.match(first, problem);
   });
-  assert.match(problems[0] ?? "", /^batch\.yaml, line 3: /);
-});
+}
 
 for (const [file, sentence] of [
   ["none.yaml", /there is no file none\.yaml in the workspace/],

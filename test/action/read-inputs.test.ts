@@ -69,6 +69,12 @@ test("readInputs() takes lists over lines and behind commas, and YAML's spelling
   assert.equal(inputs["dry-run"], true);
 });
 
+test("readInputs() takes a branch by its name and by its ref", () => {
+  for (const baseline of ["release/1.x", "refs/heads/release/1.x"]) {
+    assert.equal(read({ ...right, baseline }).baseline, "release/1.x");
+  }
+});
+
 test("readInputs() finds what differs between the legs of a matrix", () => {
   assert.deepEqual(
     read({ ...right, matrix: '{"target": "cpu", "model": {"name": "a", "bits": 8}}' }).matrix,

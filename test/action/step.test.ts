@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import { prepareStep } from "./prepare-step.ts";
 import { prepareRunner } from "./support/runner.ts";
+import { startServiceRelay } from "./support/service-relay.ts";
 import { workflowEvents } from "./support/workflow-event.ts";
 import { writeWorkspaceModel } from "./workspace-models.ts";
 
@@ -29,7 +30,7 @@ test("a step compresses the workspace's models and reports what came of it", asy
   assert.ok(!visibleLines.some((line) => line.includes(service.token)));
   const report = JSON.parse(await readFile(outputs["report-json"] ?? "", "utf8"));
   assert.deepEqual([report.conclusion, report.jobs.length], ["success", 4]);
-  assert.equal(await readFile(outputs["report-markdown"] ?? "", "utf8"), summary.trimEnd());
+  assert.equal(await readFile(outputs["report-markdown"] ?? "", "utf8"), summary);
   const artifacts = outputs["artifacts"] ?? "";
   assert.deepEqual((await readdir(artifacts)).toSorted(), [
     "a-cpu",
@@ -62,6 +63,7 @@ for (const [failOn, conclusion, code] of [
     const { run } = await prepareStep(t);
     const end = await run({ gates: "maxSizeRatio: 0.01", "fail-on": failOn });
     assert.deepEqual([end.outputs["conclusion"], end.code], [conclusion, code]);
+    assert.equal(/ · This check does not block merging\.$/m.test(end.summary), code === 0);
   });
 }
 
@@ -71,6 +73,7 @@ test("a repeated run submits only the jobs that did not pass", async (t) => {
   const inputs = { models: "*.onnx", targets: "cpu,cpu-int8" };
   const first = await run(inputs);
   assert.equal(first.outputs["failed"], "2");
+  assert.match(first.log, /^broken for cpu failed: The file is not an ONNX model/m);
   const { code, outputs, summary, log } = await run(inputs, {
     environment: { GITHUB_RUN_ATTEMPT: "2" },
   });
@@ -90,24 +93,57 @@ test("a repeated run submits only the jobs that did not pass", async (t) => {
   );
 });
 
-test("a request that is sent again gives the same batch", async (t) => {
+test("a request that is sent again, as its answer was lost, makes no second batch", async (t) => {
   const { service, run } = await prepareStep(t);
-  const first = await run();
-  const again = await run();
-  assert.equal(again.outputs["batch-id"], first.outputs["batch-id"]);
-  assert.equal((await service.client.call("listBatches", {})).batches.length, 1);
+  let sent = 0;
+  const relay = await startServiceRelay(t, service.baseUrl, {
+    breaksAnswerTo: (method, url) => method === "POST" && url === "/v1/batches" && ++sent === 1,
+  });
+  const { outputs } = await run({ "service-url": relay.baseUrl });
+  const { batches } = await service.client.call("listBatches", {});
+  assert.deepEqual(
+    batches.map(({ id }) => id),
+    [outputs["batch-id"]],
+  );
+});
+
+test("a step waits for a service that is away when the results are to be downloaded", async (t) => {
+  const { service, run } = await prepareStep(t);
+  let asked = 0;
+  const relay = await startServiceRelay(t, service.baseUrl, {
+    // Longer than the client tries by itself.
+    breaksAnswerTo: (_, url) => url.endsWith("/artifacts/model.onnx") && ++asked <= 5,
+  });
+  const { code, outputs, log } = await run({ "service-url": relay.baseUrl, download: "true" });
+  assert.equal(code, 0, log);
+  assert.equal(asked, 6);
+  const files = await readdir(path.join(outputs["artifacts"] ?? "", "a-cpu"));
+  assert.ok(files.includes("model.onnx"));
 });
 
 test("a dry run reports sizes and compresses nothing", async (t) => {
   const { run } = await prepareStep(t);
-  const { code, summary } = await run({ "dry-run": "true" });
+  const { code, summary } = await run({ "dry-run": "true", gates: "maxSizeRatio: 0.01" });
   assert.equal(code, 0);
+  // Nothing is held to the gates of a plan, which therefore passes none.
+  assert.match(summary, /\*\*1 job planned\*\*/);
+  assert.match(summary, /^\| `a` \| `cpu` \| 📋 planned \|/m);
   assert.match(summary, / kB \(\d\d %, planned\)/);
 });
 
-for (const [name, event, checks] of [
-  ["from a fork", workflowEvents.pullRequestOfFork, []],
-  ["of Dependabot", workflowEvents.pullRequestOfDependabot, ["neutral"]],
+for (const [name, event, checks, advice] of [
+  [
+    "from a fork",
+    workflowEvents.pullRequestOfFork,
+    [],
+    /from forks .* run the workflow on a branch/,
+  ],
+  [
+    "of Dependabot",
+    workflowEvents.pullRequestOfDependabot,
+    ["neutral"],
+    /Dependabot starts .* to the repository's Dependabot secrets/,
+  ],
 ] as const) {
   test(`without a token for a pull request ${name} nothing is done, and nothing fails`, async (t) => {
     const { service, gitHub, run } = await prepareStep(t);
@@ -117,7 +153,8 @@ for (const [name, event, checks] of [
     assert.equal(code, 0);
     assert.equal(outputs["conclusion"], "neutral");
     assert.match(summary, /Nothing was compressed/);
-    assert.match(summary, /GitHub gives workflows of pull requests (from forks|of Dependabot)/);
+    assert.match(summary, advice);
+    assert.doesNotMatch(summary, /block merging/);
     assert.ok(
       commands.some(
         ({ command, message }) =>
@@ -138,4 +175,5 @@ test("a model's output gives no commands to the runner, and the step's own are t
   );
   assert.ok(visibleLines.includes("::error file=a.ts::Planted"));
   assert.ok(visibleLines.includes("Progress ::set-env name=PATH::/tmp"));
+  assert.match(visibleLines.at(-1) ?? "", /^\[service\] Not reachable, .* Busy ::error file=a\.ts/);
 });

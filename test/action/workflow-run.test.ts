@@ -6,6 +6,7 @@ import test, { type TestContext } from "node:test";
 import { context } from "@actions/github";
 import {
   readWorkflowRun,
+  stepIdentity,
   type WorkflowContext,
   type WorkflowRun,
 } from "../../src/action/workflow-run.ts";
@@ -60,6 +61,7 @@ const cases: Record<keyof typeof workflowEvents, Partial<WorkflowRun>> = {
   pullRequestTarget: { ...proposal, pullRequest: 7, untrusted: undefined },
   mergeGroup: { ...proposal, pullRequest: undefined, untrusted: undefined },
   workflowRun: { ...proposal, pullRequest: 7, untrusted: undefined },
+  issueComment: { ...onMain, isTrusted: false, base: { branch: "main" } },
   schedule: { ...onMain, base: { branch: "main" } },
   workflowDispatch: { ...onMain, base: { branch: "main" } },
 };
@@ -87,8 +89,29 @@ test("a branch that is neither the default one nor protected is compared with th
   assert.equal(ofRelease.isTrusted, true);
 });
 
+test("an event with null for what it lacks runs for the commit of its branch", async (t) => {
+  const { environment } = workflowEvents.push;
+  const payload = { repository: { default_branch: "main" }, workflow_run: null, before: null };
+  const { headSha, base: comparedWith } = await readRun(t, { environment, payload });
+  assert.deepEqual([headSha, comparedWith], [head, { branch: "main" }]);
+});
+
 test("the first push of a branch has no commit before it", async (t) => {
   const { environment } = workflowEvents.push;
   const payload = { repository: { default_branch: "main" }, before: "0".repeat(40) };
   assert.deepEqual((await readRun(t, { environment, payload })).base, { branch: "main" });
+});
+
+test("however long the values of a matrix are, each leg has names of its own on a short line", () => {
+  const run = { repository: `acme/${"m".repeat(100)}`, runId: "1", step: "compress" };
+  const recipe = `scheme: int8-weight\nexclude:\n${"  - größer/*\n".repeat(40)}`;
+  const legs = ["cpu", "cpu-int8"].map((target) =>
+    stepIdentity(run, { matrix: [recipe, target] }, ""),
+  );
+  for (const name of legs.flatMap(({ checkName, suite }) => [checkName, suite])) {
+    assert.ok(Buffer.byteLength(name) <= 200, name);
+    assert.match(name, /: int8-weight exclude: - größer|: Model compression \(scheme/);
+  }
+  assert.equal(new Set(legs.map(({ checkName }) => checkName)).size, 2);
+  assert.equal(new Set(legs.map(({ suite }) => suite)).size, 2);
 });

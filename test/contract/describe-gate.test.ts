@@ -101,7 +101,8 @@ test("what comes next follows from why a job did not pass", () => {
   assert.match(after("model_invalid") ?? "", /^Correct what the message names/);
   assert.match(after("worker_crashed") ?? "", /^Run it again/);
   assert.equal(nextStep({ status: "Completed", gates: [], error: null, telemetry }), undefined);
-  const withoutBaseline = makeGate({ gate: "maxSqnrDropDb", actual: null, level: "warn" });
+  const missing = { gate: "maxSqnrDropDb", actual: null, baseline: null, level: "warn" } as const;
+  const withoutBaseline = makeGate(missing);
   const next = nextStep({ status: "Completed", error: null, gates: [withoutBaseline], telemetry });
   assert.match(next ?? "", /^Run the workflow once on the base branch/);
   const none = { added: 0, removed: 0, changed: 0, renamed: 0, same: 1 };

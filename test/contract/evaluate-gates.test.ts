@@ -3,7 +3,9 @@ import test from "node:test";
 import { type Baseline, baselineFigures } from "../../src/contract/jobs/baseline.ts";
 import { evaluateGates } from "../../src/contract/jobs/evaluate-gates.ts";
 import { type GateLimits, hasFailedGate } from "../../src/contract/jobs/gate.ts";
+import { nextStep } from "../../src/contract/jobs/next-steps.ts";
 import type { Telemetry } from "../../src/contract/jobs/telemetry.ts";
+import { makeCompletedJob } from "../support/make-job.ts";
 
 const device = {
   executionProvider: "cpu",
@@ -145,6 +147,30 @@ for (const [limits, now, want] of changes) {
     );
   });
 }
+
+test("evaluateGates() compares no accuracy on one file of samples with that on another", () => {
+  const [one, other] = ["1".repeat(64), "2".repeat(64)];
+  const on = (dataSha256?: string) => ({ accuracy: { ...accuracy, dataSha256 } });
+  const compare = (now: string | undefined, before: string | undefined) =>
+    evaluateGate({ maxSqnrDropDb: 3 }, on(now), on(before));
+  assert.deepEqual(
+    [compare(one, one), compare(one, undefined), compare(undefined, one)].map(
+      (gate) => gate?.actual,
+    ),
+    [0, 0, 0],
+  );
+  const { actual, level, note = "" } = compare(one, other) ?? {};
+  assert.deepEqual([actual, level], [null, "warn"]);
+  assert.match(note, /^Not comparable: the SHA-256 of the evaluation data is "1{64}", the base/);
+  const next = (before: string | null) => {
+    const given = before === null ? null : makeBaseline(on(before));
+    const telemetry = makeTelemetry(on(one));
+    const gates = evaluateGates({ maxSqnrDropDb: 3 }, telemetry, given);
+    return nextStep(makeCompletedJob({ telemetry, gates }));
+  };
+  assert.match(next(other) ?? "", /^Compare the figures yourself/);
+  assert.match(next(null) ?? "", /^Run the workflow once on the base branch/);
+});
 
 test("evaluateGates() sees no regression in what got better", () => {
   const smaller = {

@@ -119,6 +119,20 @@ test("models that failed are annotated beside their lines, once each, though an 
   );
 });
 
+test("a place at which GitHub takes no annotation is refused, as the check would never be completed", async (t) => {
+  const { credentials } = await startGitHubWithApp(t);
+  const service = await makeTestApp(t, { github: credentials });
+  const body = reportedBatch(["one"]);
+  for (const file of ["./batch.yaml", "../batch.yaml", "/models/batch.yaml"]) {
+    const places = { models: [{ model: "one", file, line: 1 }], gates: [] };
+    const report = { github: { ...body.report.github, places } };
+    const { errors } = await problemIn(
+      await service.ask("POST /v1/batches", { body: { ...body, report } }),
+    );
+    assert.equal(errors?.[0]?.pointer, "/report/github/places/models/0/file");
+  }
+});
+
 test("a report in a repository without the app is given up and logged", async (t) => {
   const { gitHub, credentials } = await startGitHubWithApp(t);
   const service = await makeTestApp(t, { github: credentials });

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { FailOn } from "../../src/contract/jobs/action.ts";
 import { conclude } from "../../src/report/conclude.ts";
+import { reportDocument } from "../../src/report/report-document.ts";
 import type { Report, ReportRow } from "../../src/report/report.ts";
 import { gateMissed, jobFailed, makeReport, makeRow } from "./make-report.ts";
 
 const passed = makeRow();
+const planned = makeRow({ dryRun: true, gates: [] });
 const missed = makeRow(gateMissed);
 const warned = makeRow({
   gates: [
@@ -45,6 +47,15 @@ const cases: readonly (readonly [
 ])[] = [
   ["all jobs passed", [passed, passed], "gates", undefined, "success", "2 jobs passed"],
   ["one job passed", [passed], "gates", undefined, "success", "1 job passed"],
+  ["a job was planned", [planned], "gates", undefined, "success", "1 job planned"],
+  [
+    "a plan failed",
+    [planned, failed],
+    "gates",
+    undefined,
+    "failure",
+    "recognition for cpu failed: The file is not an ONNX model",
+  ],
   [
     "a gate failed",
     [passed, missed],
@@ -99,6 +110,14 @@ const cases: readonly (readonly [
     "gates",
     undefined,
     "cancelled",
+    "recognition for cpu was cancelled",
+  ],
+  [
+    "a job was cancelled and nothing shall fail",
+    [passed, cancelled],
+    "nothing",
+    undefined,
+    "neutral",
     "recognition for cpu was cancelled",
   ],
   [
@@ -183,4 +202,13 @@ test("conclude() says in the title what kept a batch from being run", () => {
     conclusion: "failure",
     title: "The batch could not be run: The service has no target arm; it has cpu",
   });
+});
+
+test("the report for programs names the model of every job alike, also of one that has not ended", () => {
+  const report = makeReport([passed, running], { abortReason: "cancelled" });
+  const { jobs } = reportDocument(report, conclude(report, "gates"));
+  assert.deepEqual(
+    jobs.map(({ model }) => model.name),
+    ["recognition", "recognition"],
+  );
 });

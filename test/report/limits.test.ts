@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
+import { batchCheckName, jobCheckRun } from "../../src/github/check-run-requests.ts";
 import type { Job } from "../../src/contract/jobs/job.ts";
 import { buildAnnotations } from "../../src/report/build-annotations.ts";
 import { conclude } from "../../src/report/conclude.ts";
@@ -98,7 +99,10 @@ test("reports of any names and sizes are within GitHub's limits, and their table
         [summary, githubLimits.checkFieldBytes],
         [text, githubLimits.checkFieldBytes],
         [renderJobSummary(report, verdict), githubLimits.jobSummaryBytes],
-        [renderComment(report, verdict, "<!-- marker -->"), githubLimits.commentBytes],
+        [
+          renderComment(report, verdict, { marker: "<!-- marker -->", sha: "1234567" }),
+          githubLimits.commentBytes,
+        ],
       ];
       for (const [markdown, maxBytes] of sized) {
         assert.ok(Buffer.byteLength(markdown) <= maxBytes);
@@ -129,6 +133,18 @@ test("a job's report is within GitHub's limits, however long its output", () => 
     }),
     { numRuns: 60 },
   );
+});
+
+test("names of check runs are within GitHub's limit, and say which job it is", () => {
+  const checkName = batchCheckName("größer ".repeat(28), true);
+  const model = { ...makeCompletedJob().model, name: "m".repeat(100) };
+  const row = makeRow({ model, target: "t".repeat(63) }) as EndedRow;
+  const { name } = jobCheckRun(row, [], { checkName, failOn: "gates" });
+  for (const each of [checkName, name]) {
+    assert.ok(Buffer.byteLength(each) <= githubLimits.checkNameBytes, each);
+  }
+  assert.match(checkName, /^größer .* \(dry run\)$/);
+  assert.match(name, /^größer .*: m{100} for t{63}$/);
 });
 
 test("what models and branches are called is no markup in the title of a fold", () => {
@@ -187,7 +203,10 @@ test("what a model says of itself is no markup in a title", () => {
   const error = { code: "model_invalid" as const, message };
   const report = makeReport([makeRow({ ...jobFailed, error })]);
   const verdict = conclude(report, "gates");
-  for (const markdown of [renderJobSummary(report, verdict), renderComment(report, verdict, "")]) {
+  for (const markdown of [
+    renderJobSummary(report, verdict),
+    renderComment(report, verdict, { marker: "", sha: "" }),
+  ]) {
     const outsideOfCode = markdown.replaceAll(/(`+)[^`]+\1/g, "");
     assert.doesNotMatch(outsideOfCode, /tracker|@acme|www/);
     assert.match(markdown, /tracker/);

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nextStep } from "../../src/contract/jobs/next-steps.ts";
+import { conclude } from "../../src/report/conclude.ts";
 import { measurementNotes, measurementTable } from "../../src/report/measurements.ts";
+import { renderBatchCheck } from "../../src/report/render-batch.ts";
+import { renderJobCheck } from "../../src/report/render-job.ts";
+import type { EndedRow } from "../../src/report/report.ts";
 import { detailSections, jobSections } from "../../src/report/sections.ts";
 import { makeCompletedJob } from "../support/make-job.ts";
-import { makeRow } from "./make-report.ts";
+import { makeReport, makeRow } from "./make-report.ts";
 
 test("a baseline's latency is that of the same run, or said not to be timed", () => {
   const { telemetry, ...job } = makeCompletedJob();
@@ -22,6 +26,21 @@ test("a baseline's latency is that of the same run, or said not to be timed", ()
   };
   assert.match(write(latency), /^\| latency p50, ms .* ×1\.00 \| not timed in this run \|/m);
   assert.match(write({ ...latency, baseline: { ratio: 1.25 } }), / \| 8\.00 \| ▲ 25\.0 %/);
+});
+
+test("a latency whose interval says nothing is in no title and in no chart", () => {
+  const { telemetry } = makeCompletedJob();
+  const timed = { p50Ms: 10, runs: 100 };
+  const write = (ratioHigh: number) => {
+    const interval = { ratio: 0.7, ratioLow: 0.5, ratioHigh, sessions: 2 };
+    const latency = { original: timed, result: timed, ...interval };
+    const row = makeRow({ telemetry: { ...telemetry, latency } }) as EndedRow;
+    const report = makeReport([row, row]);
+    const { title } = renderJobCheck(row, "success", []);
+    return `${title}\n${renderBatchCheck(report, conclude(report, "gates")).text}`;
+  };
+  assert.match(write(0.9), /, 70 % of the latency\n.*Median latency of the result/s);
+  assert.doesNotMatch(write(1e10), /of the latency\n|Median latency of the result/);
 });
 
 test("weights are counted as the report lists them, which is not the original's count", () => {

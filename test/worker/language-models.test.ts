@@ -7,6 +7,7 @@ import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
 import { at } from "../../src/engine/onnx/at.ts";
+import { sha256Of } from "../storage/blob-content.ts";
 import { english, makeCheckpointFolder } from "../support/checkpoint-folder.ts";
 import { exitCode, makeJob, summarizeEvents } from "./worker-process.ts";
 
@@ -80,8 +81,10 @@ test("a checkpoint is compared on the built-in text, or on the caller's", async 
   assert.ok(Number(builtin.language?.klDivergence) > 0, JSON.stringify(builtin));
   assert.ok(Number(builtin.language?.originalPerplexity) > 1, JSON.stringify(builtin));
   const text = path.join(folder, "text.txt");
-  await writeFile(text, "the light of the sun is in the water, and the bread is not");
+  const content = "the light of the sun is in the water, and the bread is not";
+  await writeFile(text, content);
   const own = await run({ data: pathToFileURL(text).href });
   assert.equal(own?.data, "caller");
+  assert.equal(own.dataSha256, sha256Of(content));
   assert.equal(own.language?.tokens, 14);
 });

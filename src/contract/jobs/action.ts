@@ -103,7 +103,8 @@ export const actionInputs = {
     description:
       "Name of the check run of the whole batch, for branch protection to require. By default " +
       "`Model compression`, with the values of the job's matrix behind it. A dry run's is " +
-      "`NAME (dry run)`.",
+      "`NAME (dry run)`. Several steps that run for one commit need a name each: by it the comment " +
+      "and the suite are found, too.",
   },
   "job-checks": {
     description:
@@ -145,8 +146,8 @@ export type ActionInputName = keyof typeof actionInputs;
 export const actionOutputs = {
   "batch-id":
     "Identifier of the batch; several, separated by spaces, where a repeated run had only " +
-    "some jobs left.",
-  "batch-url": "Address of the batch's page at the service.",
+    "some jobs left, and none where all had passed in an earlier run.",
+  "batch-url": "Address of the batch's page at the service; the workflow run's without a batch.",
   conclusion:
     "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is " +
     "`false`.",

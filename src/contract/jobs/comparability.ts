@@ -26,6 +26,11 @@ const evaluation: readonly Fact[] = [
   ["kind of samples", ({ accuracy }) => accuracy?.data],
 ];
 
+const evaluationData: Fact = [
+  "SHA-256 of the evaluation data",
+  ({ accuracy }) => accuracy?.dataSha256,
+];
+
 /** A median of fewer runs says nothing about a change. */
 const minLatencyRuns = 3;
 
@@ -43,7 +48,9 @@ export function latencyObstacle(now: MeasuredFigures, before: MeasuredFigures): 
 
 /** Why two SQNRs cannot be compared; undefined where they can. */
 export function sqnrObstacle(now: MeasuredFigures, before: MeasuredFigures): string | undefined {
-  return firstDifference(evaluation, now, before);
+  // Baselines of earlier versions of the service do not say what they were measured on.
+  const isKnown = [now, before].every(({ accuracy }) => accuracy?.dataSha256 !== undefined);
+  return firstDifference(isKnown ? [...evaluation, evaluationData] : evaluation, now, before);
 }
 
 function firstDifference(

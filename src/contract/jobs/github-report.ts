@@ -6,7 +6,9 @@ import { textLimits } from "../limits.ts";
 import { commit } from "../revision.ts";
 
 const place = z.strictObject({
-  file: boundedText({ min: 1, max: 4096 }).describe("Relative to the repository's root."),
+  file: boundedText({ min: 1, max: 4096 })
+    .regex(/^(?!\.{0,2}\/)/, { error: "must be relative to the repository's root, without ./" })
+    .describe("Relative to the repository's root, such as `models/batch.yaml`."),
   line: z.int().min(1).max(2_147_483_647).describe("Counted from 1."),
 });
 /** A line of a file in the repository. */

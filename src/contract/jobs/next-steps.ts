@@ -1,6 +1,6 @@
 import { type ErrorCode, errorTable } from "../errors.ts";
 import { rankMissedGates } from "./describe-gate.ts";
-import { type GateName, gateTable } from "./gate-table.ts";
+import { type GateKind, type GateName, gateTable } from "./gate-table.ts";
 import type { GateResult } from "./gate.ts";
 import type { Job } from "./job.ts";
 import { isSameModel } from "./model-diff.ts";
@@ -80,16 +80,24 @@ const giveSamples =
   "Give real samples as `recipe.evaluation.data` first: generated ones show gross damage only.";
 
 function adviseOnGate(gate: GateResult, diff: Telemetry["modelDiff"]): string {
-  if (gate.actual === null && "change" in gateTable[gate.gate]) {
-    return "Run the workflow once on the base branch, which records a baseline, and then here again.";
+  const { change }: GateKind = gateTable[gate.gate];
+  if (gate.actual === null && change !== undefined) {
+    const isIncomparable = gate.baseline !== null && change.needsOneRun !== true;
+    return isIncomparable ? judgeYourself : recordFirst;
   }
   if (gate.actual === null) return "Have the figure measured: see `recipe.evaluation`.";
   if (gate.interval && isUndecided(gate))
     return sayWhatDecides(gate.actual, gate.limit, gate.interval);
   const { advice } = gateTable[gate.gate];
-  const isOfSameModel = "change" in gateTable[gate.gate] && diff !== undefined && isSameModel(diff);
+  const isOfSameModel = change !== undefined && diff !== undefined && isSameModel(diff);
   return isOfSameModel ? `${sameModel} ${advice}` : advice;
 }
+
+const recordFirst =
+  "Run the workflow once on the base branch, which records a baseline, and then here again; a model " +
+  "that is new there has one when this is merged.";
+const judgeYourself =
+  "Compare the figures yourself: the base branch records one that can be compared when this is merged.";
 
 const sameModel =
   "The model is the same as the baseline's: look for a change of the recipe, the samples, the " +

@@ -4,6 +4,7 @@ import { shortModelDiff } from "./model-diff.ts";
 import { rangeMethods } from "./recipe.ts";
 import { searchSummary } from "./search.ts";
 import { textLimits } from "../limits.ts";
+import { sha256 } from "../models/model.ts";
 import { listCodes } from "../text/describe-choices.ts";
 import { shownLine } from "../text/shown-line.ts";
 import { warningTable } from "./warnings.ts";
@@ -78,6 +79,9 @@ export const accuracy = z.object({
       "Where the samples came from; `builtin` is a text that the service has for language models. " +
         "Figures on generated data show gross damage only.",
     ),
+  dataSha256: sha256
+    .optional()
+    .describe("Of the caller's file of samples; absent where they came from elsewhere."),
   samples: z
     .int()
     .min(0)

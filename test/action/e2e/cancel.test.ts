@@ -6,12 +6,16 @@ import test, { type TestContext } from "node:test";
 import { promisify } from "node:util";
 import type { Client } from "../../../src/client/create-client.ts";
 import type { Job } from "../../../src/contract/jobs/job.ts";
+import { completed, endJob } from "../../github-app/reported-batch.ts";
+import { makeTestApp } from "../../server/test-app.ts";
 import { actMissing } from "../../support/cluster/cluster-missing.ts";
 import { realModel } from "../../support/real-models.ts";
 import { type RunningService, startRunningService } from "../../support/running-service.ts";
 import { until } from "../../support/until.ts";
 import { startGitHub } from "../support/github-double.ts";
+import { gitHubFaults } from "../support/github-faults.ts";
 import { prepareRunner, type Runner, type StepEnd } from "../support/runner.ts";
+import { serveApp } from "../support/serve-app.ts";
 import { startServiceRelay } from "../support/service-relay.ts";
 import { workflowEvents } from "../support/workflow-event.ts";
 import { startWorkflow, workflowFile } from "./run-workflow.ts";
@@ -123,6 +127,54 @@ test("a batch whose step was killed before it heard of it is cancelled too", asy
     (await endedJobs(service)).map(({ status }) => status),
     ["Cancelled", "Cancelled"],
   );
+});
+
+/** A service whose jobs wait for the test, and a step of a job of it. */
+async function prepareWaitingJobs(t: TestContext) {
+  const service = await makeTestApp(t);
+  const gitHub = await startGitHub(t);
+  const runner = await prepareRunner(t, { environment: gitHub.environment });
+  const inputs = {
+    "service-url": await serveApp(t, service),
+    token: service.admin,
+    "github-token": gitHub.token,
+    models: "one=https://models.example/one.onnx",
+    targets: "cpu",
+    "job-checks": "none",
+  };
+  return { service, gitHub, runner, inputs };
+}
+
+test("a step that was killed has no batch cancelled but its own, though another has its names", async (t) => {
+  const { service, runner, inputs } = await prepareWaitingJobs(t);
+  const one = await runner.start(inputs);
+  await one.untilLog(/^Batch batch-/m);
+  // As where one workflow calls another twice: GitHub gives both the same names.
+  const ofOther = { ...inputs, models: "other=https://models.example/other.onnx" };
+  const other = await runner.start(ofOther);
+  await other.untilLog(/^Batch batch-/m);
+  other.kill("SIGKILL");
+  await cleanUp(runner, await other.ended, ofOther);
+  const [first = "", second = ""] = service.submitted;
+  const jobs = [first, second].map((id) => service.records.jobs.find("default", id));
+  assert.deepEqual(
+    (await Promise.all(jobs)).map((job) => job?.status),
+    ["Pending", "Cancelled"],
+  );
+  await endJob(service, first, completed);
+  const { outputs } = await one.ended;
+  assert.equal(outputs["conclusion"], "success");
+});
+
+test("a cancelled step reports, though GitHub lets its check run wait", async (t) => {
+  const { gitHub, runner, inputs } = await prepareWaitingJobs(t);
+  gitHub.fail({ operation: "checks/create", fault: gitHubFaults.secondaryLimit(100) });
+  const step = await runner.start(inputs);
+  await step.untilLog(/secondary rate limit is reached; going on in 100 s/);
+  await step.untilLog(/^Batch batch-/m);
+  const { signals, outputs, summary } = await step.cancel();
+  assert.deepEqual([signals, outputs["conclusion"]], [["SIGINT"], "cancelled"]);
+  assert.match(summary, /Cancelled with its workflow run, 0 of 1 job ended/);
 });
 
 test("a step that is killed while it uploads leaves no check run in progress", async (t) => {

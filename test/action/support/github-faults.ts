@@ -29,6 +29,7 @@ export const gitHubFaults = {
   forbidden: { status: 403, message: "Resource not accessible by integration" },
   unauthorized: { status: 401, message: "Bad credentials" },
   notFound: { status: 404, message: "Not Found" },
+  invalid: { status: 422, message: "Validation Failed" },
   serverError: { status: 500, message: "Server Error" },
   badGateway: { status: 502, message: "Server Error" },
   reset: "reset",

@@ -10,6 +10,8 @@ import { listenLocally } from "../../support/listen-locally.ts";
 interface RelayOptions {
   /** Which answers of the service get lost on their way; by default none. */
   readonly isLost?: (method: string, path: string) => boolean;
+  /** Which answers break their connections; by default none. */
+  readonly breaksAnswerTo?: (method: string, path: string) => boolean;
   /** Bytes of the first upload after which its connection breaks. */
   readonly breaksUploadAfter?: number;
 }
@@ -29,7 +31,7 @@ export async function startServiceRelay(
   baseUrl: string,
   options: RelayOptions,
 ): Promise<ServiceRelay> {
-  const { isLost = () => false, breaksUploadAfter = Infinity } = options;
+  const { isLost = () => false, breaksAnswerTo, breaksUploadAfter = Infinity } = options;
   let uploadedBytes = 0;
   let isBroken = false;
   const lost = Promise.withResolvers<void>();
@@ -38,6 +40,10 @@ export async function startServiceRelay(
     const onward = send(new URL(url, baseUrl), { method, headers }, (answer) => {
       if (isLost(method, url)) {
         answer.resume().on("end", () => lost.resolve());
+        return;
+      }
+      if (breaksAnswerTo?.(method, url) === true) {
+        response.destroy();
         return;
       }
       response.writeHead(answer.statusCode ?? 502, answer.headers);

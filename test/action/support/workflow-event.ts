@@ -140,6 +140,11 @@ export const workflowEvents = {
       GITHUB_ACTOR: "octocat",
     },
   },
+  issueComment: onBranch("issue_comment", {
+    action: "created",
+    issue: { number: 7, pull_request: { html_url: `${repository.html_url}/pull/7` } },
+    comment: { body: "/compress" },
+  }),
   schedule: onBranch("schedule", { schedule: "30 2 * * *" }),
   workflowDispatch: onBranch("workflow_dispatch", { ref: "refs/heads/main", inputs: {} }),
 } as const satisfies Record<string, WorkflowEvent>;
