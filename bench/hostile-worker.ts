@@ -8,7 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { limits } from "../src/contract/limits.ts";
 import { hasHiddenCharacters } from "../src/contract/text/hidden-characters.ts";
-import { yieldToService } from "../src/executors/local/run-worker-process.ts";
+import { yieldToService } from "../src/executors/local/worker-process.ts";
 import { percentile } from "../src/engine/latency/percentile.ts";
 import { followJob } from "../test/support/follow-job.ts";
 import { listenLocally } from "../test/support/listen-locally.ts";

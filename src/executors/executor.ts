@@ -1,5 +1,4 @@
-import type { CallerAuthentication } from "../auth/authenticate.ts";
-import type { WorkerAuthentication } from "./worker-authentication.ts";
+import type { CallerAuthentication, WorkerAuthentication } from "../auth/authenticate.ts";
 
 /**
  * Runs jobs, as processes on this machine or as pods in a cluster. It reports through the records,

@@ -1,5 +1,5 @@
 import type { Executor } from "../executors/executor.ts";
-import { createSecretAuthentication } from "../executors/worker-authentication.ts";
+import { createSecretAuthentication } from "../auth/authenticate.ts";
 import type { Records } from "../records/open-records.ts";
 
 /** Stands where the executor will be once there is room to begin work. */

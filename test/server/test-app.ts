@@ -27,7 +27,7 @@ import { createApp } from "../../src/server/create-app.ts";
 import { createServiceMetrics } from "../../src/server/http/service-metrics.ts";
 import type { Log } from "../../src/log/json-log.ts";
 import type { ServerContext } from "../../src/server/http/server-context.ts";
-import { createSecretAuthentication } from "../../src/executors/worker-authentication.ts";
+import { createSecretAuthentication } from "../../src/auth/authenticate.ts";
 import { createToken } from "../../src/auth/create-token.ts";
 import { createSingleSignOn, type SingleSignOnOptions } from "../../src/auth/single-sign-on.ts";
 import { createTokenExchange } from "../../src/auth/token-exchange.ts";

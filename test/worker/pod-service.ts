@@ -30,7 +30,7 @@ import { createApp } from "../../src/server/create-app.ts";
 import { createBodyMemory } from "../../src/server/http/body-memory.ts";
 import { createRateLimiter } from "../../src/server/http/rate-limiter.ts";
 import { createStorageQuota } from "../../src/server/http/storage-quota.ts";
-import { wrongWorkerError } from "../../src/executors/worker-authentication.ts";
+import { wrongWorkerError } from "../../src/auth/authenticate.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { createModelSources } from "../../src/storage/sources/model-sources.ts";
 import { sourceCredentials } from "../../src/contract/models/source-credentials.ts";

@@ -4,7 +4,6 @@ import { z } from "zod";
 import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod.ts";
 import type { PodLogCollector } from "./pod-log-collector.ts";
 import { UnknownTokenLimit } from "./unknown-token-limit.ts";
-import { invalidTokenError } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { workerTokenAudience } from "../../contract/jobs/worker.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
@@ -16,7 +15,11 @@ import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
 import type { Records } from "../../records/open-records.ts";
 import { type ObservedPod, observedResources } from "../../resources/observed-resources.ts";
 import { namespaceProject, type ServedNamespaces } from "../../resources/served-namespaces.ts";
-import { type WorkerAuthentication, wrongWorkerError } from "../worker-authentication.ts";
+import {
+  invalidTokenError,
+  type WorkerAuthentication,
+  wrongWorkerError,
+} from "../../auth/authenticate.ts";
 
 interface PodAuthenticationOptions {
   readonly client: KubernetesClient;

@@ -12,14 +12,18 @@ import type { Disruption } from "../../records/jobs/attempt-records.ts";
 import type { ProcessIdentity } from "../../records/database/replica.ts";
 import type { Executor } from "../executor.ts";
 import { isStorageFailure } from "../../storage/file-error.ts";
-import { createSecretAuthentication, type WorkerAuthentication } from "../worker-authentication.ts";
+import { createSecretAuthentication, type WorkerAuthentication } from "../../auth/authenticate.ts";
 import { type ContainmentOptions, openContainment } from "./containment.ts";
 import { removeScratch } from "./scratch-folder.ts";
-import { type LaunchOptions, launchWorker, type LocalAttempt } from "./launch-worker.ts";
+import {
+  type LaunchOptions,
+  launchWorker,
+  type LocalAttempt,
+  workerExitError,
+} from "./worker-process.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { followReplicas } from "./follow-replicas.ts";
 import { resumeUnfinishedJobs } from "./resume-unfinished-jobs.ts";
-import { workerExitError } from "./run-worker-process.ts";
 
 interface LocalExecutorOptions extends Omit<LaunchOptions, "contain"> {
   /** Parallel workers; by default one for every two cores. */

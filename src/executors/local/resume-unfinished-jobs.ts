@@ -7,7 +7,7 @@ import type { UnfinishedJob } from "../../records/jobs/attempt-records.ts";
 import type { Records } from "../../records/open-records.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import { removeScratch, scratchOwner } from "./scratch-folder.ts";
-import { readStartMark, stopProcessGroup } from "./run-worker-process.ts";
+import { readStartMark, stopProcessGroup } from "./worker-process.ts";
 
 interface ResumeOptions {
   readonly workDirectory: string;

@@ -1,7 +1,10 @@
-import { invalidTokenError, readBearerToken } from "../../auth/authenticate.ts";
+import {
+  type AuthenticatedWorker,
+  invalidTokenError,
+  readBearerToken,
+} from "../../auth/authenticate.ts";
 import { assignedBlobs, reportedBlob } from "../../contract/jobs/worker-transfers.ts";
 import type { WorkerEvent } from "../../contract/jobs/worker.ts";
-import type { AuthenticatedWorker } from "../../executors/worker-authentication.ts";
 import { validationError } from "../http/field-errors.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import type { ServerContext } from "../http/server-context.ts";

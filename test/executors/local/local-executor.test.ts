@@ -9,7 +9,7 @@ import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ServiceError } from "../../../src/contract/errors.ts";
 import { maxDisruptions } from "../../../src/contract/limits.ts";
-import { readStartMark } from "../../../src/executors/local/run-worker-process.ts";
+import { readStartMark } from "../../../src/executors/local/worker-process.ts";
 import { resumeUnfinishedJobs } from "../../../src/executors/local/resume-unfinished-jobs.ts";
 import { openRecords } from "../../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";

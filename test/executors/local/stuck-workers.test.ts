@@ -4,7 +4,7 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
-import { readStartMark } from "../../../src/executors/local/run-worker-process.ts";
+import { readStartMark } from "../../../src/executors/local/worker-process.ts";
 import { project, startService } from "./local-service.ts";
 
 function countHanging(lines: readonly string[]): number {
