@@ -3,9 +3,10 @@ import type { WorkerStep } from "../../src/contract/jobs/worker.ts";
 import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
 import { eventsIn, type Pod, type PodService } from "./pod-service.ts";
 
-export async function waitForPodEnd(pod: Pod) {
+/** @param expectedErrors of the pod, besides its events */
+export async function waitForPodEnd(pod: Pod, expectedErrors = /^$/) {
   const { code, output, errors } = await pod.ended;
-  assert.equal(errors, "");
+  assert.match(errors, expectedErrors);
   const events = eventsIn(output);
   assert.deepEqual(
     events.map(({ seq }) => seq),
