@@ -69,12 +69,14 @@ export async function executePlan(
   const planned = [...weightTasks, ...takeCopies({ model, layout })];
   const adopting = { completed: shares, modelSha256, signal };
   const completed = await adoptCompletedTasks(model, planned, adopting);
-  for (const [index, task] of planned.entries()) checkCopy(model, task, completed[index]);
+  const finished = journal?.finished ?? new Map<number, TaskResult>();
+  for (const [index, task] of planned.entries()) {
+    checkCopy(model, task, completed[index] ?? finished.get(index));
+  }
   const adopted = completed.filter((result) => result !== undefined);
   if (adopted.some(({ rejection }) => rejection !== undefined)) {
     return { files: [], results: adopted.filter(isWeightResult) };
   }
-  const finished = journal?.finished ?? new Map<number, TaskResult>();
   const waiting = planned.flatMap((task, index) => {
     return completed[index] === undefined && !finished.has(index) ? [{ task, index }] : [];
   });

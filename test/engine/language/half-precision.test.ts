@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { InferenceSession } from "onnxruntime-node";
 import type { PartialRecipe } from "../../../src/contract/jobs/recipe.ts";
 import { resolveRecipe } from "../../../src/contract/jobs/resolve-recipe.ts";
-import { assembleShares } from "../../../src/engine/compress-model.ts";
+import { assembleShares, compressModel } from "../../../src/engine/compress-model.ts";
 import { compareResult } from "../../../src/engine/diff/compare-result.ts";
 import { languageFiles } from "../../../src/engine/language/language-files.ts";
 import { writeRunnableOriginal } from "../../../src/engine/language/runnable-original.ts";
@@ -135,12 +135,25 @@ test("a weight beyond the range of half precision is refused by its name", async
   // 1e5, in bfloat16.
   bytes.writeUInt16LE(0x47c3, 8 + headerBytes + start);
   await writeFile(file, bytes);
-  const config = path.join(checkpoint, "config.json");
-  const recipe = { scheme: "int8-weight", minElements: 0 } as const;
-  await assert.rejects(compress(config, folder.path, recipe, gpuTarget), {
+  const refused = {
     code: "model_unsupported",
     message:
       'Tensor "model.layers.2.final_norm_layernorm.weight" has values beyond the range of half ' +
       "precision, in which GPUs run a language model",
-  });
+  };
+  const config = path.join(checkpoint, "config.json");
+  const recipe = { scheme: "int8-weight", minElements: 0 } as const;
+  await assert.rejects(compress(config, folder.path, recipe, gpuTarget), refused);
+  const kept = {
+    kind: "compress",
+    recipe: resolveRecipe(recipe),
+    target: gpuTarget,
+    outputDirectory: folder.path,
+    keptDirectory: path.join(folder.path, "kept"),
+    signal: new AbortController().signal,
+    onProgress: () => {},
+    log: () => {},
+  } as const;
+  await assert.rejects(compressModel(config, kept), refused);
+  await assert.rejects(compressModel(config, kept), refused, "by another attempt too");
 });
