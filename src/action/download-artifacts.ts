@@ -28,7 +28,7 @@ export async function downloadArtifacts(
   }
 }
 
-/** `a` for `b-c` and `a-b` for `c` have one name, and file systems may not distinguish `A` from `a`. */
+/** `a` for `b-c` and `a-b` for `c` have one name, and some file systems take `A` for `a`. */
 function nameFolders(rows: readonly ReportRow[]): string[] {
   const taken = new Set<string>();
   return rows.map(({ model, target }) => {

@@ -115,7 +115,7 @@ async function matchFiles(entry: ModelEntry, { root, excluded }: FileSearch): Pr
   return files;
 }
 
-/** Whether a file lies in a folder. Its name may begin with dots, and it may be on another drive. */
+/** Whether a file lies in a folder. Its name may begin with dots, or it is on another drive. */
 export function isBelow(folder: string, file: string): boolean {
   const [first] = path.relative(folder, file).split(path.sep);
   return first !== ".." && !path.isAbsolute(path.relative(folder, file));

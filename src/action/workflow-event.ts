@@ -9,7 +9,7 @@ const commitOfBranch = z.object({ ref: z.string(), sha: z.string() });
 export const workflowEvent = z.object({
   repository: z.object({ default_branch: z.string().nullish() }).nullish(),
   before: z.string().nullish(),
-  /** The issue or pull request that a comment is on, of which the event states no commit. */
+  /** The issue or pull request that a comment is on; the event does not state its commit. */
   issue: z.unknown().optional(),
   pull_request: z
     .object({

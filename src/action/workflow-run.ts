@@ -112,7 +112,7 @@ export function stepIdentity(
   };
 }
 
-/** The name on one line. One that is too long ends with a digest, since others may begin like it. */
+/** The name on one line. A long one ends with a digest, since others may begin like it. */
 function shortenName(name: string): string {
   const line = joinLines(name).trim();
   const mark = ` ${digest(name).slice(0, 8)}`;

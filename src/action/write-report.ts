@@ -86,7 +86,7 @@ interface CommentPlace {
   readonly runId: string;
 }
 
-/** Updates the comment on a pull request that has the mark, unless it is a later run's, or creates it. */
+/** Creates the comment with the mark, or updates it unless it is a later run's. */
 async function writeStickyComment(
   github: GitHub,
   { repo, pullRequest, mark, runId }: CommentPlace,

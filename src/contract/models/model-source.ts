@@ -47,7 +47,7 @@ valueRules.add(modelSource, {
       cel,
     })),
     { message: bytesMessage, cel: `bytes(self).size() <= ${maxBytes}` },
-    // The API server refuses paths that browsers take, such as /100%: it is asked for the host only.
+    // The API server refuses paths that browsers take, such as /100%: it checks the host only.
     {
       message: addressMessage,
       cel: "!self.startsWith('http') || isURL(self.find('^https?://[^/?#]+'))",

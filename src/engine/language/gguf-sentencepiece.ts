@@ -4,7 +4,7 @@ import { type TokenizerParts, tokenTypes } from "./tokenizer-parts.ts";
 /** What stands for a space in words. */
 const space = "\u2581";
 
-/** Of a word, all parts of which are looked for: those of Mistral have 18 at most. */
+/** Of a word, since each of its parts is looked up: words of Mistral have 18 at most. */
 const maxCharacters = 512;
 
 /**

@@ -1,4 +1,4 @@
-/** What differs between the kinds of tokenizers in a tokenizer.json, by the names that it has there. */
+/** What differs between the kinds of tokenizers in a tokenizer.json, by its names there. */
 export interface TokenizerParts {
   /** What a text becomes before it is cut. */
   readonly normalizer: object | null;

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-/** Where NVIDIA's tool does not answer for so long, ms, nothing is known. */
+/** Time for an answer of NVIDIA's tool, ms. */
 const timeoutMs = 5000;
 
 /**

@@ -79,7 +79,7 @@ const heartbeatMs = 2_000;
 const reconnectMs = 500;
 /** Time for an answer, after which the connection counts as lost. */
 const answerMs = 10_000;
-/** After a connection was lost: the others notice within an answer's time, and reconnect in as long. */
+/** After a connection was lost: others notice within an answer's time, and reconnect in as long. */
 const othersReconnectMs = 30_000;
 /** By which the server finds that a replica's machine is gone: within half a minute, not hours. */
 const keepAlive = [

@@ -44,7 +44,7 @@ export interface WorkerJob {
   readonly end: WorkerJobEnd | undefined;
 }
 
-/** By which the operator makes a Job end. A policy of the cluster may give Jobs longer deadlines. */
+/** The deadline that ends a Job at once. A policy of the cluster may give Jobs longer ones. */
 export const endingDeadlineSeconds = 1;
 
 export function toWorkerJob({ metadata, spec, status }: Stored<ObservedWorkerJob>): WorkerJob {
