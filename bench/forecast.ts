@@ -4,7 +4,7 @@ import type { PartialRecipe } from "../src/contract/jobs/recipe.ts";
 import { findTarget } from "../src/contract/jobs/resolve-recipe.ts";
 import { builtinTargets, type Target } from "../src/contract/jobs/target.ts";
 import type { JobCosts } from "../src/contract/jobs/telemetry.ts";
-import { workerExit } from "../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../src/contract/worker-protocol/exit-codes.ts";
 import { realModel, type RealModelName } from "../test/support/real-models.ts";
 import { exitCode, makeJob, type Setting, summarizeEvents } from "../test/worker/worker-process.ts";
 import { prepareSyntheticModel } from "./engine/prepare-synthetic-model.ts";

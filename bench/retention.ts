@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { type UnnumberedEvent, workerEvent } from "../src/contract/jobs/worker.ts";
+import { type UnnumberedEvent, workerEvent } from "../src/contract/worker-protocol/messages.ts";
 import { openRecords } from "../src/records/open-records.ts";
 import { purgeReleasedBlobs } from "../src/service/storage-folder/purge-regularly.ts";
 import { createDirectoryBlobStore } from "../src/storage/directory-blob-store.ts";

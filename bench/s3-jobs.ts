@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { workerExit } from "../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../src/contract/worker-protocol/exit-codes.ts";
 import { blobKey, putObject, removeObjects } from "../src/storage/s3/objects.ts";
 import { openS3BlobStore } from "../src/storage/s3/s3-blob-store.ts";
 import { createS3Client } from "../src/storage/s3/s3-client.ts";

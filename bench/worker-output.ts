@@ -1,4 +1,4 @@
-import type { UnnumberedEvent } from "../src/contract/jobs/worker.ts";
+import type { UnnumberedEvent } from "../src/contract/worker-protocol/messages.ts";
 
 /** The log of a worker's pod for a job that is Completed: every event as a line of JSON. */
 export function workerOutput(lines: readonly string[]): string[] {

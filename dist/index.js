@@ -54859,8 +54859,8 @@ __nccwpck_require__.d(__webpack_exports__, {
   K: () => (/* binding */ readInputs)
 });
 
-// EXTERNAL MODULE: ./contract/jobs/action.js
-var action = __nccwpck_require__(5188);
+// EXTERNAL MODULE: ./contract/batches/action.js
+var action = __nccwpck_require__(6832);
 // EXTERNAL MODULE: ./contract/text/truncate.js
 var truncate = __nccwpck_require__(2021);
 // EXTERNAL MODULE: ./action/explain-error.js
@@ -55365,8 +55365,8 @@ function parseModelEntry(line) {
 
 // EXTERNAL MODULE: ./action/parse-yaml.js
 var parse_yaml = __nccwpck_require__(6650);
-// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
-var batch = __nccwpck_require__(810);
+// EXTERNAL MODULE: ./contract/batches/batch.js + 1 modules
+var batch = __nccwpck_require__(5942);
 // EXTERNAL MODULE: ./contract/jobs/gate-table.js
 var gate_table = __nccwpck_require__(1820);
 // EXTERNAL MODULE: ./contract/limits.js
@@ -55524,7 +55524,7 @@ async function fetchMergeBase({ repo, headSha, branch }, base, github) {
 // EXTERNAL MODULE: ./action/run-post.js
 var run_post = __nccwpck_require__(6361);
 // EXTERNAL MODULE: ./action/service-client.js + 32 modules
-var service_client = __nccwpck_require__(5361);
+var service_client = __nccwpck_require__(8429);
 // EXTERNAL MODULE: ./client/hash-file.js
 var hash_file = __nccwpck_require__(5511);
 // EXTERNAL MODULE: ./client/problem-error.js + 1 modules
@@ -56037,7 +56037,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4245);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
-/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(5361);
+/* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(8429);
 /* harmony import */ var _submit_batches_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(1541);
 /* harmony import */ var _workflow_run_js__WEBPACK_IMPORTED_MODULE_6__ = __nccwpck_require__(6793);
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
@@ -56118,7 +56118,7 @@ async function requestCancellation(client, id, signal) {
 
 /***/ }),
 
-/***/ 5361:
+/***/ 8429:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 
@@ -56984,75 +56984,8 @@ function sayWeightFiles(name, needed) {
     return `${name} does not hold its weights: it needs ${files}, ${formatBytes(needed.bytes)}, in the same folder`;
 }
 
-// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
-var batch = __nccwpck_require__(810);
-// EXTERNAL MODULE: ./contract/jobs/status.js
-var jobs_status = __nccwpck_require__(8548);
-// EXTERNAL MODULE: ./contract/jobs/target.js
-var target = __nccwpck_require__(2919);
-;// CONCATENATED MODULE: ./contract/jobs/page.js
-
-
-
-
-
-
-
-
-function integerParameter(bounds) {
-    return schemas/* string */.YjP()
-        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
-        .transform(Number)
-        .pipe(bounds);
-}
-const pageFields = {
-    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.pageMax))
-        .default(limits/* limits */.Fy.pageDefault),
-    cursor: schemas/* string */.YjP().max(500).optional(),
-};
-const nextCursor = schemas/* string */.YjP()
-    .nullable();
-const labelFilter = schemas/* array */.YOg(schemas/* string */.YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/, {
-    error: "must be KEY or KEY=VALUE, each of at most 63 letters, digits, '.', '_' and '-'",
-}))
-    .max(8)
-    .optional();
-const jobFilterFields = {
-    kind: jobs_status/* jobKind */.G$.optional(),
-    batch: id/* batchId */.qZ.optional(),
-    target: target/* targetName */.je.optional(),
-    model: schemas/* string */.YjP().max(2048).optional(),
-    search: schemas/* array */.YOg(schemas/* string */.YjP().min(1).max(200))
-        .max(8)
-        .optional(),
-    label: labelFilter,
-    createdAfter: iso/* datetime */.w$().optional(),
-    createdBefore: iso/* datetime */.w$().optional(),
-};
-const jobQuery = schemas/* strictObject */.rej({
-    ...pageFields,
-    status: schemas/* array */.YOg(jobs_status/* jobStatus */.WB)
-        .optional(),
-    ...jobFilterFields,
-});
-const jobCountsQuery = schemas/* strictObject */.rej(jobFilterFields);
-const batchQuery = schemas/* strictObject */.rej({
-    ...pageFields,
-    status: schemas/* array */.YOg(jobs_status/* batchStatus */.FS)
-        .optional(),
-    suite: schemas/* string */.YjP().max(200).optional(),
-});
-const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor }).meta({ id: "JobPage" });
-const jobSummaryPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(jobSummary), nextCursor })
-    .meta({ id: "JobSummaryPage" });
-const jobCounts = schemas/* object */.Ikc({
-    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()),
-})
-    .meta({ id: "JobCounts" });
-const batchSummary = batch/* batch */.vA.omit({ jobs: true }).meta({ id: "BatchSummary" });
-const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor })
-    .meta({ id: "BatchPage" });
-
+// EXTERNAL MODULE: ./contract/page.js
+var page = __nccwpck_require__(2816);
 ;// CONCATENATED MODULE: ./contract/routes/artifact-routes.js
 
 
@@ -57078,7 +57011,7 @@ const artifactLink = schemas/* object */.Ikc({
     .meta({ id: "ArtifactLink" });
 const linkedArtifactParams = schemas/* object */.Ikc({ id: id/* jobId */.Db, name: artifact/* artifactName */.Cs });
 const linkedArtifactQuery = schemas/* strictObject */.rej({
-    expires: integerParameter(schemas/* int */.Whr().min(0)),
+    expires: (0,page/* integerParameter */.SE)(schemas/* int */.Whr().min(0)),
     sha256: model/* sha256 */.sc,
     by: schemas/* union */.KCZ([id/* tokenId */.jo, id/* personId */.B6])
         .optional(),
@@ -57214,9 +57147,14 @@ const artifactRoutes = {
     },
 };
 
+// EXTERNAL MODULE: ./contract/batches/batch.js + 1 modules
+var batch = __nccwpck_require__(5942);
 // EXTERNAL MODULE: ./contract/jobs/creation.js
 var creation = __nccwpck_require__(8971);
-;// CONCATENATED MODULE: ./contract/jobs/suite.js
+// EXTERNAL MODULE: ./contract/jobs/status.js
+var jobs_status = __nccwpck_require__(8548);
+;// CONCATENATED MODULE: ./contract/batches/suite.js
+
 
 
 
@@ -57227,7 +57165,7 @@ const suiteName = schemas/* string */.YjP().min(1).max(200);
 const suite = schemas/* object */.Ikc({
     name: suiteName,
     batches: schemas/* int */.Whr().min(0),
-    newest: batchSummary
+    newest: batch/* batchSummary */.xC
         .pick({ id: true, name: true, status: true, createdAt: true, gatesFailed: true })
         .extend({ revision: revision/* revision */.Q.nullable() }),
 })
@@ -57242,7 +57180,7 @@ const suiteHistoryQuery = schemas/* strictObject */.rej({
     model: schemas/* string */.YjP()
         .max(200)
         .optional(),
-    limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.historyBatches))
+    limit: (0,page/* integerParameter */.SE)(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.historyBatches))
         .default(limits/* limits */.Fy.historyBatches),
 });
 const suiteBatch = schemas/* object */.Ikc({
@@ -57273,7 +57211,6 @@ const suiteHistory = schemas/* object */.Ikc({
 
 
 
-
 const retriedBatch = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batch/* batch */.vA) }).meta({ id: "RetriedBatch" });
 const batchRoutes = {
     submitBatch: {
@@ -57292,8 +57229,8 @@ const batchRoutes = {
         path: "/batches",
         summary: "List batches, newest first",
         action: "readWork",
-        query: batchQuery,
-        replies: { 200: { json: batchPage } },
+        query: batch/* batchQuery */.Zm,
+        replies: { 200: { json: batch/* batchPage */.Kk } },
         errors: ["invalid_cursor"],
     },
     getBatch: {
@@ -57367,6 +57304,44 @@ const suiteRoutes = {
         errors: [],
     },
 };
+
+// EXTERNAL MODULE: ./contract/jobs/target.js
+var target = __nccwpck_require__(2919);
+;// CONCATENATED MODULE: ./contract/jobs/job-lists.js
+
+
+
+
+
+
+
+
+const jobFilterFields = {
+    kind: jobs_status/* jobKind */.G$.optional(),
+    batch: id/* batchId */.qZ.optional(),
+    target: target/* targetName */.je.optional(),
+    model: schemas/* string */.YjP().max(2048).optional(),
+    search: schemas/* array */.YOg(schemas/* string */.YjP().min(1).max(200))
+        .max(8)
+        .optional(),
+    label: page/* labelFilter */.HY,
+    createdAfter: iso/* datetime */.w$().optional(),
+    createdBefore: iso/* datetime */.w$().optional(),
+};
+const jobQuery = schemas/* strictObject */.rej({
+    ...page/* pageFields */.PO,
+    status: schemas/* array */.YOg(jobs_status/* jobStatus */.WB)
+        .optional(),
+    ...jobFilterFields,
+});
+const jobCountsQuery = schemas/* strictObject */.rej(jobFilterFields);
+const jobPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(job/* job */.Yl), nextCursor: page/* nextCursor */.q1 }).meta({ id: "JobPage" });
+const jobSummaryPage = schemas/* object */.Ikc({ jobs: schemas/* array */.YOg(jobSummary), nextCursor: page/* nextCursor */.q1 })
+    .meta({ id: "JobSummaryPage" });
+const jobCounts = schemas/* object */.Ikc({
+    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()),
+})
+    .meta({ id: "JobCounts" });
 
 ;// CONCATENATED MODULE: ./contract/routes/job-routes.js
 
@@ -57528,11 +57503,11 @@ const logRoutes = {
         names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
         query: schemas/* strictObject */.rej({
-            after: integerParameter(schemas/* int */.Whr().min(0))
+            after: (0,page/* integerParameter */.SE)(schemas/* int */.Whr().min(0))
                 .default(0),
-            before: integerParameter(schemas/* int */.Whr().min(1))
+            before: (0,page/* integerParameter */.SE)(schemas/* int */.Whr().min(1))
                 .optional(),
-            limit: integerParameter(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.logPageLines))
+            limit: (0,page/* integerParameter */.SE)(schemas/* int */.Whr().min(1).max(limits/* limits */.Fy.logPageLines))
                 .default(limits/* limits */.Fy.logPageLines),
             follow: schemas/* enum */.k5n(["true", "false"])
                 .default("true"),
@@ -57570,7 +57545,7 @@ const uploadedModel = schemas/* object */.Ikc({
     .meta({ id: "UploadedModel" });
 const modelPage = schemas/* object */.Ikc({
     models: schemas/* array */.YOg(uploadedModel.extend({ createdAt: iso/* datetime */.w$() })),
-    nextCursor: nextCursor,
+    nextCursor: page/* nextCursor */.q1,
 })
     .meta({ id: "ModelPage" });
 const modelVersion = schemas/* object */.Ikc({
@@ -57585,7 +57560,7 @@ const modelVersions = schemas/* object */.Ikc({
         .max(limits/* limits */.Fy.modelVersions),
 })
     .meta({ id: "ModelVersions" });
-const modelQuery = schemas/* strictObject */.rej(pageFields);
+const modelQuery = schemas/* strictObject */.rej(page/* pageFields */.PO);
 const modelRoutes = {
     listModels: {
         method: "GET",
@@ -58017,8 +57992,8 @@ var explain_error = __nccwpck_require__(4747);
 var workflow_run = __nccwpck_require__(6793);
 // EXTERNAL MODULE: ./client/problem-error.js + 1 modules
 var problem_error = __nccwpck_require__(8931);
-// EXTERNAL MODULE: ./contract/jobs/batch.js + 1 modules
-var batch = __nccwpck_require__(810);
+// EXTERNAL MODULE: ./contract/batches/batch.js + 1 modules
+var batch = __nccwpck_require__(5942);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
 ;// CONCATENATED MODULE: ./contract/jobs/recipe-data.js
@@ -58512,6 +58487,374 @@ function isConnectionError(error) {
 
 /***/ }),
 
+/***/ 6832:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   _y: () => (/* binding */ failOnTable),
+/* harmony export */   eh: () => (/* binding */ actionInputs),
+/* harmony export */   v8: () => (/* binding */ jobChecksTable)
+/* harmony export */ });
+/* unused harmony export actionOutputs */
+/* harmony import */ var _text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9395);
+/* harmony import */ var _jobs_status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8548);
+
+
+const failOnTable = {
+    gates: "a job failed, or a gate",
+    warnings: "as `gates`, or a gate warns, such as one without a baseline to compare with",
+    jobs: "a job failed",
+    nothing: "never because of a job's result",
+};
+const jobChecksTable = {
+    auto: "all of at most 12 jobs, the failed ones of more",
+    all: "all jobs",
+    failed: "jobs that failed or failed a gate",
+    none: "none",
+};
+const actionInputs = {
+    "service-url": {
+        description: "Address of the service, such as `https://mos.example.com`.",
+        required: true,
+    },
+    token: {
+        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and " +
+            "`models:write`. Without it the workflow's OIDC token is exchanged for one, which needs " +
+            "`permissions: id-token: write` and a trust policy at the service.",
+    },
+    audience: {
+        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by " +
+            "default.",
+    },
+    "batch-file": {
+        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in " +
+            "which a model may also be a glob of files. Inputs are laid over its fields.",
+    },
+    models: {
+        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are " +
+            "uploaded, or a source that the service reads itself (`https://…`, `s3://…`, `gs://…`, " +
+            "`hf://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is " +
+            "named after its path otherwise. A line that starts with `!` takes files out again.",
+    },
+    targets: {
+        description: "Names of the targets to compress each model for, separated by commas or line breaks.",
+    },
+    kind: {
+        description: "Kind of the jobs; by default the batch file's, else `compress`. " +
+            `${(0,_text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__/* .describeChoices */ .g)(_jobs_status_js__WEBPACK_IMPORTED_MODULE_0__/* .jobKindTable */ .UK)}`,
+    },
+    recipe: {
+        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the " +
+            "target's presets.",
+    },
+    gates: {
+        description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
+    },
+    suite: {
+        description: "Name under which results of the same models are compared over time; by default that of " +
+            "the repository and of the check.",
+    },
+    baseline: {
+        description: "Branch whose results are compared with, `none` for no comparison. By default the base " +
+            "branch of a pull request, the branch itself for pushes to the default branch and to " +
+            "protected ones, and the default branch for all others. Results of the default branch " +
+            "and of protected branches are recorded where the token has the scope `baselines:write`.",
+    },
+    "fail-on": {
+        description: `When the step and its check fail. ${(0,_text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__/* .describeChoices */ .g)(failOnTable)}`,
+        default: "gates",
+    },
+    wait: {
+        description: "`false` ends the step as soon as the batch is submitted. The service then writes the " +
+            "check runs itself, which needs its GitHub App in the repository.",
+        default: "true",
+    },
+    timeout: {
+        description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
+        default: "330",
+    },
+    "check-name": {
+        description: "Name of the check run of the whole batch, for branch protection to require. By default " +
+            "`Model compression`, with the values of the job's matrix behind it. A dry run's is " +
+            "`NAME (dry run)`. Several steps that run for one commit need a name each: by it the comment " +
+            "and the suite are found, too.",
+    },
+    "job-checks": {
+        description: "Which jobs get check runs of their own, at most 100 of them. " +
+            `${(0,_text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__/* .describeChoices */ .g)(jobChecksTable)}`,
+        default: "auto",
+    },
+    comment: {
+        description: "`true` keeps a comment with the results on the pull request, which needs " +
+            "`pull-requests: write`.",
+        default: "false",
+    },
+    "dry-run": {
+        description: "`true` only plans: reports the sizes that the results would have, without compressing " +
+            "anything.",
+        default: "false",
+    },
+    download: {
+        description: "`true` downloads the artifacts of all completed jobs.",
+        default: "false",
+    },
+    "github-token": {
+        description: "Token for check runs (`checks: write`) and comments; without these permissions the " +
+            "results are in the job's summary only.",
+        default: "${{ github.token }}",
+    },
+    matrix: {
+        description: "Do not set it: it distinguishes the jobs of a matrix.",
+        default: "${{ toJson(matrix) }}",
+    },
+};
+const actionOutputs = {
+    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only " +
+        "some jobs left, and none where all had passed in an earlier run.",
+    "batch-url": "Address of the batch's page at the service; the workflow run's without a batch.",
+    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is " +
+        "`false`.",
+    jobs: "Number of jobs.",
+    completed: "Number of jobs that are Completed.",
+    failed: "Number of jobs that are Failed.",
+    "gates-failed": "Number of jobs with a gate that failed.",
+    "report-json": "Path of the report as JSON.",
+    "report-markdown": "Path of the report as Markdown.",
+    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
+        "and `-2` behind it where another job has that name, where `download` is `true`.",
+};
+
+
+/***/ }),
+
+/***/ 5942:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+
+// EXPORTS
+__nccwpck_require__.d(__webpack_exports__, {
+  vA: () => (/* binding */ batch),
+  QY: () => (/* binding */ batchFields),
+  Kk: () => (/* binding */ batchPage),
+  Zm: () => (/* binding */ batchQuery),
+  Uv: () => (/* binding */ batchRequest),
+  xC: () => (/* binding */ batchSummary),
+  t2: () => (/* binding */ groupByTargets)
+});
+
+// UNUSED EXPORTS: batchName, batchRules, deriveBatchStatus, maxBatchJobs, zeroCounts
+
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
+var schemas = __nccwpck_require__(3045);
+// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
+var iso = __nccwpck_require__(3477);
+// EXTERNAL MODULE: ./contract/jobs/creation.js
+var creation = __nccwpck_require__(8971);
+// EXTERNAL MODULE: ./contract/jobs/gate.js
+var gate = __nccwpck_require__(9517);
+// EXTERNAL MODULE: ./contract/batches/action.js
+var action = __nccwpck_require__(6832);
+// EXTERNAL MODULE: ./contract/text/bounded-text.js
+var bounded_text = __nccwpck_require__(6464);
+// EXTERNAL MODULE: ./contract/jobs/gate-table.js
+var gate_table = __nccwpck_require__(1820);
+// EXTERNAL MODULE: ./contract/limits.js
+var limits = __nccwpck_require__(1351);
+// EXTERNAL MODULE: ./contract/revision.js
+var revision = __nccwpck_require__(1622);
+;// CONCATENATED MODULE: ./contract/batches/github-report.js
+
+
+
+
+
+
+const place = schemas/* strictObject */.rej({
+    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 })
+        .regex(/^(?!\.{0,2}\/)/, { error: "must be relative to the repository's root, without ./" }),
+    line: schemas/* int */.Whr().min(1).max(2_147_483_647),
+});
+const places = schemas/* strictObject */.rej({
+    models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
+        .max(1000),
+    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h, ...place.shape }))
+        .max(gate_table/* gateName */.h.options.length),
+});
+const githubReport = schemas/* strictObject */.rej({
+    repository: schemas/* string */.YjP()
+        .max(140)
+        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/, { error: "must be OWNER/NAME" }),
+    sha: revision/* commit */.c,
+    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }),
+    jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
+        .default("auto"),
+    failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
+        .default("gates"),
+    serviceUrl: schemas/* string */.YjP()
+        .max(2000)
+        .optional(),
+    places: places
+        .optional(),
+});
+
+// EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
+var job = __nccwpck_require__(6550);
+// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
+var recipe = __nccwpck_require__(4817);
+// EXTERNAL MODULE: ./contract/jobs/status.js
+var jobs_status = __nccwpck_require__(8548);
+// EXTERNAL MODULE: ./contract/jobs/target.js
+var target = __nccwpck_require__(2919);
+// EXTERNAL MODULE: ./contract/id.js
+var id = __nccwpck_require__(2246);
+// EXTERNAL MODULE: ./contract/models/model.js
+var model = __nccwpck_require__(3659);
+// EXTERNAL MODULE: ./contract/page.js
+var page = __nccwpck_require__(2816);
+// EXTERNAL MODULE: ./contract/rule.js
+var rule = __nccwpck_require__(1073);
+;// CONCATENATED MODULE: ./contract/batches/batch.js
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+const maxBatchJobs = 2000;
+const batchFields = schemas/* strictObject */.rej({
+    name: job/* displayName */.QC.optional(),
+    suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name })
+        .optional(),
+    revision: revision/* revision */.Q
+        .optional(),
+    kind: jobs_status/* jobKind */.G$.default("compress"),
+    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000),
+    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64),
+    recipe: recipe/* requestedRecipe */.vJ.optional(),
+    gates: gate/* gateLimits */.A8.optional(),
+    dryRun: job/* dryRun */.PA,
+    deadlineSeconds: job/* deadlineSeconds */.Qo,
+    parallelism: schemas/* int */.Whr()
+        .min(1)
+        .max(maxBatchJobs)
+        .default(100),
+    labels: job/* labels */.WD.optional(),
+    failFast: schemas/* boolean */.zMY().default(false),
+});
+const batchRules = [
+    {
+        field: "models",
+        message: `models × targets must not be more than ${maxBatchJobs} jobs`,
+        isMet: ({ models, targets }) => models.length * targets.length <= maxBatchJobs,
+        cel: `size(self.models) * size(self.targets) <= ${maxBatchJobs}`,
+    },
+    {
+        field: "targets",
+        message: "must not name a target twice",
+        isMet: ({ targets }) => new Set(targets).size === targets.length,
+        cel: "self.targets.all(target, self.targets.exists_one(other, other == target))",
+    },
+    {
+        field: "revision",
+        message: "must have a branch, and the batch a suite, to record baselines",
+        isMet: (request) => !request.revision?.recordBaseline ||
+            (request.revision.branch !== undefined && request.suite !== undefined),
+        cel: "!has(self.revision) || !self.revision.recordBaseline || " +
+            "(has(self.revision.branch) && has(self.suite))",
+    },
+];
+const batchRequest = (0,rule/* withRules */.O2)(schemas/* strictObject */.rej({
+    ...batchFields.shape,
+    report: schemas/* strictObject */.rej({
+        github: githubReport,
+    })
+        .optional(),
+}), batchRules).meta({ id: "BatchRequest" });
+const batch = schemas/* object */.Ikc({
+    id: id/* batchId */.qZ,
+    name: job/* displayName */.QC,
+    suite: schemas/* string */.YjP().nullable(),
+    revision: revision/* revision */.Q.nullable().default(null),
+    kind: jobs_status/* jobKind */.G$,
+    status: jobs_status/* batchStatus */.FS,
+    failFast: schemas/* boolean */.zMY(),
+    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
+    createdAt: iso/* datetime */.w$(),
+    createdBy: creation/* createdBy */.uf,
+    finishedAt: iso/* datetime */.w$().nullable(),
+    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()),
+    gatesFailed: schemas/* int */.Whr(),
+    jobs: schemas/* array */.YOg(schemas/* object */.Ikc({
+        id: id/* jobId */.Db,
+        model: schemas/* string */.YjP(),
+        target: target/* targetName */.je,
+        status: jobs_status/* jobStatus */.WB,
+        gatesFailed: schemas/* boolean */.zMY(),
+    }))
+        .max(maxBatchJobs),
+})
+    .meta({ id: "Batch" });
+function batchName({ name, suite, models, targets, }) {
+    const noun = models.length === 1 ? "model" : "models";
+    const contents = `${models.length} ${noun} for ${targets.join(", ")}`;
+    return name ?? truncate(suite ?? contents, textLimits.name);
+}
+function deriveBatchStatus(counts) {
+    const present = jobStatus.options.filter((status) => counts[status] > 0);
+    const unfinished = present.filter((status) => !isTerminal(status));
+    if (unfinished.length > 0) {
+        if (unfinished.every((status) => status === "Cancelling"))
+            return "Cancelling";
+        return present.every((status) => status === "Pending") ? "Pending" : "Running";
+    }
+    if (present.includes("Failed"))
+        return "Failed";
+    return present.includes("Cancelled") ? "Cancelled" : "Completed";
+}
+const zeroCounts = {
+    Pending: 0,
+    Sharding: 0,
+    Optimizing: 0,
+    Completed: 0,
+    Failed: 0,
+    Cancelling: 0,
+    Cancelled: 0,
+};
+function groupByTargets(pairs) {
+    const byModel = [...Map.groupBy(pairs, ({ model }) => model).values()];
+    const groups = Map.groupBy(byModel, (ofModel) => ofModel.map(({ target }) => target).join(" "));
+    return [...groups.values()].map((group) => {
+        const all = group.flat();
+        return {
+            models: [...new Set(all.map(({ model }) => model))],
+            targets: [...new Set(all.map(({ target }) => target))],
+            pairs: all,
+        };
+    });
+}
+const batchQuery = schemas/* strictObject */.rej({
+    ...page/* pageFields */.PO,
+    status: schemas/* array */.YOg(jobs_status/* batchStatus */.FS)
+        .optional(),
+    suite: schemas/* string */.YjP().max(200).optional(),
+});
+const batchSummary = batch.omit({ jobs: true }).meta({ id: "BatchSummary" });
+const batchPage = schemas/* object */.Ikc({ batches: schemas/* array */.YOg(batchSummary), nextCursor: page/* nextCursor */.q1 })
+    .meta({ id: "BatchPage" });
+
+
+/***/ }),
+
 /***/ 6828:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -58775,146 +59118,6 @@ function nextRandomDigits(digits) {
 
 /***/ }),
 
-/***/ 5188:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   _y: () => (/* binding */ failOnTable),
-/* harmony export */   eh: () => (/* binding */ actionInputs),
-/* harmony export */   v8: () => (/* binding */ jobChecksTable)
-/* harmony export */ });
-/* unused harmony export actionOutputs */
-/* harmony import */ var _text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(9395);
-/* harmony import */ var _status_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(8548);
-
-
-const failOnTable = {
-    gates: "a job failed, or a gate",
-    warnings: "as `gates`, or a gate warns, such as one without a baseline to compare with",
-    jobs: "a job failed",
-    nothing: "never because of a job's result",
-};
-const jobChecksTable = {
-    auto: "all of at most 12 jobs, the failed ones of more",
-    all: "all jobs",
-    failed: "jobs that failed or failed a gate",
-    none: "none",
-};
-const actionInputs = {
-    "service-url": {
-        description: "Address of the service, such as `https://mos.example.com`.",
-        required: true,
-    },
-    token: {
-        description: "Access token of the service with the scopes `jobs:read`, `jobs:write` and " +
-            "`models:write`. Without it the workflow's OIDC token is exchanged for one, which needs " +
-            "`permissions: id-token: write` and a trust policy at the service.",
-    },
-    audience: {
-        description: "Audience of the OIDC token, as the service's trust policy demands it; `service-url` by " +
-            "default.",
-    },
-    "batch-file": {
-        description: "YAML or JSON file in the repository with a batch: the fields of `POST /batches`, in " +
-            "which a model may also be a glob of files. Inputs are laid over its fields.",
-    },
-    models: {
-        description: "Models to compress, one a line: a glob of ONNX files in the workspace, which are " +
-            "uploaded, or a source that the service reads itself (`https://…`, `s3://…`, `gs://…`, " +
-            "`hf://…`, `file:///…`, `upload:sha256:…`). `NAME=` before it names the model; a file is " +
-            "named after its path otherwise. A line that starts with `!` takes files out again.",
-    },
-    targets: {
-        description: "Names of the targets to compress each model for, separated by commas or line breaks.",
-    },
-    kind: {
-        description: "Kind of the jobs; by default the batch file's, else `compress`. " +
-            `${(0,_text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__/* .describeChoices */ .g)(_status_js__WEBPACK_IMPORTED_MODULE_0__/* .jobKindTable */ .UK)}`,
-    },
-    recipe: {
-        description: "Fields of a recipe as YAML, laid over each target's own; `preset` names one of the " +
-            "target's presets.",
-    },
-    gates: {
-        description: "Limits on what is measured for each job as YAML, such as `maxSizeRatio: 0.5`.",
-    },
-    suite: {
-        description: "Name under which results of the same models are compared over time; by default that of " +
-            "the repository and of the check.",
-    },
-    baseline: {
-        description: "Branch whose results are compared with, `none` for no comparison. By default the base " +
-            "branch of a pull request, the branch itself for pushes to the default branch and to " +
-            "protected ones, and the default branch for all others. Results of the default branch " +
-            "and of protected branches are recorded where the token has the scope `baselines:write`.",
-    },
-    "fail-on": {
-        description: `When the step and its check fail. ${(0,_text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__/* .describeChoices */ .g)(failOnTable)}`,
-        default: "gates",
-    },
-    wait: {
-        description: "`false` ends the step as soon as the batch is submitted. The service then writes the " +
-            "check runs itself, which needs its GitHub App in the repository.",
-        default: "true",
-    },
-    timeout: {
-        description: "Time after which the batch is cancelled: minutes, or with a unit, such as `90s` or `2h`.",
-        default: "330",
-    },
-    "check-name": {
-        description: "Name of the check run of the whole batch, for branch protection to require. By default " +
-            "`Model compression`, with the values of the job's matrix behind it. A dry run's is " +
-            "`NAME (dry run)`. Several steps that run for one commit need a name each: by it the comment " +
-            "and the suite are found, too.",
-    },
-    "job-checks": {
-        description: "Which jobs get check runs of their own, at most 100 of them. " +
-            `${(0,_text_describe_choices_js__WEBPACK_IMPORTED_MODULE_1__/* .describeChoices */ .g)(jobChecksTable)}`,
-        default: "auto",
-    },
-    comment: {
-        description: "`true` keeps a comment with the results on the pull request, which needs " +
-            "`pull-requests: write`.",
-        default: "false",
-    },
-    "dry-run": {
-        description: "`true` only plans: reports the sizes that the results would have, without compressing " +
-            "anything.",
-        default: "false",
-    },
-    download: {
-        description: "`true` downloads the artifacts of all completed jobs.",
-        default: "false",
-    },
-    "github-token": {
-        description: "Token for check runs (`checks: write`) and comments; without these permissions the " +
-            "results are in the job's summary only.",
-        default: "${{ github.token }}",
-    },
-    matrix: {
-        description: "Do not set it: it distinguishes the jobs of a matrix.",
-        default: "${{ toJson(matrix) }}",
-    },
-};
-const actionOutputs = {
-    "batch-id": "Identifier of the batch; several, separated by spaces, where a repeated run had only " +
-        "some jobs left, and none where all had passed in an earlier run.",
-    "batch-url": "Address of the batch's page at the service; the workflow run's without a batch.",
-    conclusion: "`success`, `failure`, `neutral`, `cancelled` or `timed_out`; `pending` where `wait` is " +
-        "`false`.",
-    jobs: "Number of jobs.",
-    completed: "Number of jobs that are Completed.",
-    failed: "Number of jobs that are Failed.",
-    "gates-failed": "Number of jobs with a gate that failed.",
-    "report-json": "Path of the report as JSON.",
-    "report-markdown": "Path of the report as Markdown.",
-    artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
-        "and `-2` behind it where another job has that name, where `download` is `true`.",
-};
-
-
-/***/ }),
-
 /***/ 4336:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
@@ -58958,219 +59161,6 @@ const artifact = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
         .optional(),
 })
     .meta({ id: "Artifact" });
-
-
-/***/ }),
-
-/***/ 810:
-/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
-
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  vA: () => (/* binding */ batch),
-  QY: () => (/* binding */ batchFields),
-  Uv: () => (/* binding */ batchRequest),
-  t2: () => (/* binding */ groupByTargets)
-});
-
-// UNUSED EXPORTS: batchName, batchRules, deriveBatchStatus, maxBatchJobs, zeroCounts
-
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/schemas.js + 11 modules
-var schemas = __nccwpck_require__(3045);
-// EXTERNAL MODULE: ../../node_modules/zod/v4/classic/iso.js
-var iso = __nccwpck_require__(3477);
-// EXTERNAL MODULE: ./contract/jobs/creation.js
-var creation = __nccwpck_require__(8971);
-// EXTERNAL MODULE: ./contract/jobs/gate.js
-var gate = __nccwpck_require__(9517);
-// EXTERNAL MODULE: ./contract/jobs/action.js
-var action = __nccwpck_require__(5188);
-// EXTERNAL MODULE: ./contract/text/bounded-text.js
-var bounded_text = __nccwpck_require__(6464);
-// EXTERNAL MODULE: ./contract/jobs/gate-table.js
-var gate_table = __nccwpck_require__(1820);
-// EXTERNAL MODULE: ./contract/limits.js
-var limits = __nccwpck_require__(1351);
-// EXTERNAL MODULE: ./contract/revision.js
-var revision = __nccwpck_require__(1622);
-;// CONCATENATED MODULE: ./contract/jobs/github-report.js
-
-
-
-
-
-
-const place = schemas/* strictObject */.rej({
-    file: (0,bounded_text/* boundedText */.L)({ min: 1, max: 4096 })
-        .regex(/^(?!\.{0,2}\/)/, { error: "must be relative to the repository's root, without ./" }),
-    line: schemas/* int */.Whr().min(1).max(2_147_483_647),
-});
-const places = schemas/* strictObject */.rej({
-    models: schemas/* array */.YOg(schemas/* strictObject */.rej({ model: schemas/* string */.YjP().max(100), ...place.shape }))
-        .max(1000),
-    gates: schemas/* array */.YOg(schemas/* strictObject */.rej({ gate: gate_table/* gateName */.h, ...place.shape }))
-        .max(gate_table/* gateName */.h.options.length),
-});
-const githubReport = schemas/* strictObject */.rej({
-    repository: schemas/* string */.YjP()
-        .max(140)
-        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*\/[A-Za-z0-9._-]+$/, { error: "must be OWNER/NAME" }),
-    sha: revision/* commit */.c,
-    checkName: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name }),
-    jobChecks: schemas/* enum */.k5n(Object.keys(action/* jobChecksTable */.v8))
-        .default("auto"),
-    failOn: schemas/* enum */.k5n(Object.keys(action/* failOnTable */._y))
-        .default("gates"),
-    serviceUrl: schemas/* string */.YjP()
-        .max(2000)
-        .optional(),
-    places: places
-        .optional(),
-});
-
-// EXTERNAL MODULE: ./contract/jobs/job.js + 2 modules
-var job = __nccwpck_require__(6550);
-// EXTERNAL MODULE: ./contract/jobs/recipe.js + 1 modules
-var recipe = __nccwpck_require__(4817);
-// EXTERNAL MODULE: ./contract/jobs/status.js
-var jobs_status = __nccwpck_require__(8548);
-// EXTERNAL MODULE: ./contract/jobs/target.js
-var target = __nccwpck_require__(2919);
-// EXTERNAL MODULE: ./contract/id.js
-var id = __nccwpck_require__(2246);
-// EXTERNAL MODULE: ./contract/models/model.js
-var model = __nccwpck_require__(3659);
-// EXTERNAL MODULE: ./contract/rule.js
-var rule = __nccwpck_require__(1073);
-;// CONCATENATED MODULE: ./contract/jobs/batch.js
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-const maxBatchJobs = 2000;
-const batchFields = schemas/* strictObject */.rej({
-    name: job/* displayName */.QC.optional(),
-    suite: (0,bounded_text/* boundedText */.L)({ min: 1, max: limits/* textLimits */.I6.name })
-        .optional(),
-    revision: revision/* revision */.Q
-        .optional(),
-    kind: jobs_status/* jobKind */.G$.default("compress"),
-    models: schemas/* array */.YOg(model/* modelReference */.Dy).min(1).max(1000),
-    targets: schemas/* array */.YOg(target/* targetName */.je).min(1).max(64),
-    recipe: recipe/* requestedRecipe */.vJ.optional(),
-    gates: gate/* gateLimits */.A8.optional(),
-    dryRun: job/* dryRun */.PA,
-    deadlineSeconds: job/* deadlineSeconds */.Qo,
-    parallelism: schemas/* int */.Whr()
-        .min(1)
-        .max(maxBatchJobs)
-        .default(100),
-    labels: job/* labels */.WD.optional(),
-    failFast: schemas/* boolean */.zMY().default(false),
-});
-const batchRules = [
-    {
-        field: "models",
-        message: `models × targets must not be more than ${maxBatchJobs} jobs`,
-        isMet: ({ models, targets }) => models.length * targets.length <= maxBatchJobs,
-        cel: `size(self.models) * size(self.targets) <= ${maxBatchJobs}`,
-    },
-    {
-        field: "targets",
-        message: "must not name a target twice",
-        isMet: ({ targets }) => new Set(targets).size === targets.length,
-        cel: "self.targets.all(target, self.targets.exists_one(other, other == target))",
-    },
-    {
-        field: "revision",
-        message: "must have a branch, and the batch a suite, to record baselines",
-        isMet: (request) => !request.revision?.recordBaseline ||
-            (request.revision.branch !== undefined && request.suite !== undefined),
-        cel: "!has(self.revision) || !self.revision.recordBaseline || " +
-            "(has(self.revision.branch) && has(self.suite))",
-    },
-];
-const batchRequest = (0,rule/* withRules */.O2)(schemas/* strictObject */.rej({
-    ...batchFields.shape,
-    report: schemas/* strictObject */.rej({
-        github: githubReport,
-    })
-        .optional(),
-}), batchRules).meta({ id: "BatchRequest" });
-const batch = schemas/* object */.Ikc({
-    id: id/* batchId */.qZ,
-    name: job/* displayName */.QC,
-    suite: schemas/* string */.YjP().nullable(),
-    revision: revision/* revision */.Q.nullable().default(null),
-    kind: jobs_status/* jobKind */.G$,
-    status: jobs_status/* batchStatus */.FS,
-    failFast: schemas/* boolean */.zMY(),
-    labels: schemas/* record */.g1P(schemas/* string */.YjP(), schemas/* string */.YjP()),
-    createdAt: iso/* datetime */.w$(),
-    createdBy: creation/* createdBy */.uf,
-    finishedAt: iso/* datetime */.w$().nullable(),
-    counts: schemas/* record */.g1P(jobs_status/* jobStatus */.WB, schemas/* int */.Whr()),
-    gatesFailed: schemas/* int */.Whr(),
-    jobs: schemas/* array */.YOg(schemas/* object */.Ikc({
-        id: id/* jobId */.Db,
-        model: schemas/* string */.YjP(),
-        target: target/* targetName */.je,
-        status: jobs_status/* jobStatus */.WB,
-        gatesFailed: schemas/* boolean */.zMY(),
-    }))
-        .max(maxBatchJobs),
-})
-    .meta({ id: "Batch" });
-function batchName({ name, suite, models, targets, }) {
-    const noun = models.length === 1 ? "model" : "models";
-    const contents = `${models.length} ${noun} for ${targets.join(", ")}`;
-    return name ?? truncate(suite ?? contents, textLimits.name);
-}
-function deriveBatchStatus(counts) {
-    const present = jobStatus.options.filter((status) => counts[status] > 0);
-    const unfinished = present.filter((status) => !isTerminal(status));
-    if (unfinished.length > 0) {
-        if (unfinished.every((status) => status === "Cancelling"))
-            return "Cancelling";
-        return present.every((status) => status === "Pending") ? "Pending" : "Running";
-    }
-    if (present.includes("Failed"))
-        return "Failed";
-    return present.includes("Cancelled") ? "Cancelled" : "Completed";
-}
-const zeroCounts = {
-    Pending: 0,
-    Sharding: 0,
-    Optimizing: 0,
-    Completed: 0,
-    Failed: 0,
-    Cancelling: 0,
-    Cancelled: 0,
-};
-function groupByTargets(pairs) {
-    const byModel = [...Map.groupBy(pairs, ({ model }) => model).values()];
-    const groups = Map.groupBy(byModel, (ofModel) => ofModel.map(({ target }) => target).join(" "));
-    return [...groups.values()].map((group) => {
-        const all = group.flat();
-        return {
-            models: [...new Set(all.map(({ model }) => model))],
-            targets: [...new Set(all.map(({ target }) => target))],
-            pairs: all,
-        };
-    });
-}
 
 
 /***/ }),
@@ -61356,6 +61346,41 @@ function suiteAddress(name, model) {
     return model === undefined ? page : `${page}?model=${encodeURIComponent(model)}`;
 }
 const jobsOfFirstView = 50;
+
+
+/***/ }),
+
+/***/ 2816:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   HY: () => (/* binding */ labelFilter),
+/* harmony export */   PO: () => (/* binding */ pageFields),
+/* harmony export */   SE: () => (/* binding */ integerParameter),
+/* harmony export */   q1: () => (/* binding */ nextCursor)
+/* harmony export */ });
+/* harmony import */ var zod__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(3045);
+/* harmony import */ var _limits_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1351);
+
+
+function integerParameter(bounds) {
+    return zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+        .regex(/^-?\d{1,16}$/, { error: "must be an integer" })
+        .transform(Number)
+        .pipe(bounds);
+}
+const pageFields = {
+    limit: integerParameter(zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(1).max(_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .limits */ .Fy.pageMax))
+        .default(_limits_js__WEBPACK_IMPORTED_MODULE_0__/* .limits */ .Fy.pageDefault),
+    cursor: zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().max(500).optional(),
+};
+const nextCursor = zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP()
+    .nullable();
+const labelFilter = zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(zod__WEBPACK_IMPORTED_MODULE_1__/* .string */ .YjP().regex(/^[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._-]{0,63})?$/, {
+    error: "must be KEY or KEY=VALUE, each of at most 63 letters, digits, '.', '_' and '-'",
+}))
+    .max(8)
+    .optional();
 
 
 /***/ }),

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { type ActionInput, actionInputs, actionOutputs } from "../src/contract/jobs/action.ts";
+import { type ActionInput, actionInputs, actionOutputs } from "../src/contract/batches/action.ts";
 import { maxArtifacts } from "../src/contract/jobs/artifact.ts";
-import { maxBatchJobs } from "../src/contract/jobs/batch.ts";
+import { maxBatchJobs } from "../src/contract/batches/batch.ts";
 import { connectionLimits } from "../src/contract/connection-limits.ts";
 import { eventReasonTable } from "../src/contract/custom-resources/event-reasons.ts";
 import { errorTable } from "../src/contract/errors.ts";
@@ -34,7 +34,7 @@ import { configuredTarget } from "../src/contract/custom-resources/target-pod.ts
 import { scopeTable } from "../src/contract/people/token.ts";
 import { warningTable } from "../src/contract/jobs/warnings.ts";
 import { weightForms } from "../src/contract/jobs/weight-forms.ts";
-import { workerExit, workerExitMeanings } from "../src/contract/jobs/worker-exit.ts";
+import { workerExit, workerExitMeanings } from "../src/contract/worker-protocol/exit-codes.ts";
 import { s3File } from "../src/service/settings/read-credentials.ts";
 import { gitHubAppFile } from "../src/service/settings/read-github-app-options.ts";
 import { singleSignOnFile } from "../src/service/settings/read-single-sign-on.ts";

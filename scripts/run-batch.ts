@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Client } from "../src/client/create-client.ts";
-import type { batchRequest } from "../src/contract/jobs/batch.ts";
+import type { batchRequest } from "../src/contract/batches/batch.ts";
 import type { Job } from "../src/contract/jobs/job.ts";
 
 /** Submits a batch. @returns its id, and its jobs once all have ended */

@@ -7,7 +7,7 @@ import {
   preAuthEncoding,
   type ProvenanceStatement,
   statements,
-} from "../src/contract/jobs/attestation.ts";
+} from "../src/contract/attestations/attestation.ts";
 import type { JobReport } from "./job-report.ts";
 import { formatProblems } from "../src/contract/format-problem.ts";
 import { parseInput } from "../src/contract/parse-input.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { resourceLabels } from "../../src/contract/custom-resources/resource-labels.ts";
-import { workerContainer } from "../../src/contract/jobs/worker.ts";
+import { workerContainer } from "../../src/contract/worker-protocol/messages.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { ignoreNotFound, isConflict } from "../../src/kubernetes/kubernetes-error.ts";
 import { type Pod, resources, type Stored } from "../../src/kubernetes/resources.ts";

@@ -1,4 +1,4 @@
-import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../src/contract/worker-protocol/exit-codes.ts";
 import type { ControlPlane } from "../../test/support/cluster/control-plane.ts";
 import { type Kwok, startKwok } from "../../test/support/cluster/kwok.ts";
 import { podEndStage } from "../../test/support/cluster/pod-end-stage.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { maxArtifacts } from "../../src/contract/jobs/artifact.ts";
-import { workerEventsAnswer } from "../../src/contract/jobs/worker.ts";
+import { workerEventsAnswer } from "../../src/contract/worker-protocol/messages.ts";
 
 /**
  * Sends reports with a worker's secret, as fast as they are answered and whatever the answers are,

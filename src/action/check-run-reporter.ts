@@ -1,7 +1,7 @@
 import * as core from "@actions/core";
 import type { GitHub } from "./connect-github.ts";
 import type { WorkflowRun } from "./workflow-run.ts";
-import type { FailOn, JobChecks } from "../contract/jobs/action.ts";
+import type { FailOn, JobChecks } from "../contract/batches/action.ts";
 import { jobCheckRun } from "../github/check-run-requests.ts";
 import {
   type CheckRunIdentity,

@@ -12,8 +12,8 @@ import { type Credentials, openServiceSession, type ServiceClient } from "./serv
 import type { Step } from "./step.ts";
 import { getBatches, listJobs, type Submission, submitBatches } from "./submit-batches.ts";
 import { uploadFile, type UploadOptions } from "./upload-artifact.ts";
-import type { ActionOutputName } from "../contract/jobs/action.ts";
-import type { GithubReport, Places } from "../contract/jobs/github-report.ts";
+import type { ActionOutputName } from "../contract/batches/action.ts";
+import type { GithubReport, Places } from "../contract/batches/github-report.ts";
 import { isTerminal } from "../contract/jobs/status.ts";
 import type { ModelReference } from "../contract/models/model.ts";
 import { batchAddress } from "../contract/page-addresses.ts";

@@ -3,7 +3,7 @@ import type { Step } from "./step.ts";
 import { ProblemError, UnexpectedAnswerError } from "../client/problem-error.ts";
 import { isConnectionError } from "../client/retry.ts";
 import type { ErrorCode } from "../contract/errors.ts";
-import type { Place } from "../contract/jobs/github-report.ts";
+import type { Place } from "../contract/batches/github-report.ts";
 import { errorMessage } from "../log/error-message.ts";
 import type { Annotation } from "../report/build-annotations.ts";
 import type { Report } from "../report/report.ts";

@@ -1,7 +1,7 @@
 import { glob, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { formatProblem } from "../contract/format-problem.ts";
-import type { Place } from "../contract/jobs/github-report.ts";
+import type { Place } from "../contract/batches/github-report.ts";
 import { modelReference } from "../contract/models/model.ts";
 import { parseInput } from "../contract/parse-input.ts";
 import { InputError, type InputProblem } from "./explain-error.ts";

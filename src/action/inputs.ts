@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type ActionInputName, failOnTable, jobChecksTable } from "../contract/jobs/action.ts";
+import { type ActionInputName, failOnTable, jobChecksTable } from "../contract/batches/action.ts";
 import { gateLimits } from "../contract/jobs/gate.ts";
 import { requestedRecipe } from "../contract/jobs/recipe.ts";
 import { jobKindTable } from "../contract/jobs/status.ts";

@@ -1,4 +1,4 @@
-import type { Batch } from "../contract/jobs/batch.ts";
+import type { Batch } from "../contract/batches/batch.ts";
 import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal, jobStatus } from "../contract/jobs/status.ts";

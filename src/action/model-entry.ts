@@ -1,4 +1,4 @@
-import type { Place } from "../contract/jobs/github-report.ts";
+import type { Place } from "../contract/batches/github-report.ts";
 
 /** One or several models, as a workflow names them: has either `file` or `source`. */
 export interface ModelEntry {

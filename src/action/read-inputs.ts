@@ -1,4 +1,4 @@
-import { type ActionInput, actionInputs } from "../contract/jobs/action.ts";
+import { type ActionInput, actionInputs } from "../contract/batches/action.ts";
 import { truncate } from "../contract/text/truncate.ts";
 import { InputError } from "./explain-error.ts";
 import { type Inputs, inputsSchema } from "./inputs.ts";

@@ -5,7 +5,7 @@ import { retryWhileUnreachable } from "./retry-while-unreachable.ts";
 import type { ServiceClient } from "./service-client.ts";
 import { hashFile } from "../client/hash-file.ts";
 import { ProblemError } from "../client/problem-error.ts";
-import type { Place } from "../contract/jobs/github-report.ts";
+import type { Place } from "../contract/batches/github-report.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 
 export interface UploadOptions {

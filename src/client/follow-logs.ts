@@ -3,7 +3,7 @@ import { isConnectionError, retryTransient } from "./retry.ts";
 import { type Connection, requireRoute, sendRequest } from "./send-request.ts";
 import type { LogLine } from "../contract/jobs/log.ts";
 import type { JobSummary } from "../contract/jobs/job-summary.ts";
-import type { BatchSummary } from "../contract/jobs/page.ts";
+import type { BatchSummary } from "../contract/batches/batch.ts";
 import type { JobStatus } from "../contract/jobs/status.ts";
 import { limits } from "../contract/limits.ts";
 import { delay } from "../limits/retry.ts";

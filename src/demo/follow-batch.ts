@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../client/create-client.ts";
-import type { Batch } from "../contract/jobs/batch.ts";
+import type { Batch } from "../contract/batches/batch.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal } from "../contract/jobs/status.ts";
 import type { Display } from "./display.ts";

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { type Client, createClient } from "../client/create-client.ts";
 import { routes } from "../contract/routes/routes.ts";
-import type { Batch } from "../contract/jobs/batch.ts";
+import type { Batch } from "../contract/batches/batch.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { demoModels } from "./demo-models.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { acceptBaselineAction, isRerunnable, rerunAction } from "./check-run-actions.ts";
 import { loadReportRows, reportCheckName } from "./publication.ts";
 import { ServiceError } from "../contract/errors.ts";
-import type { BatchRequest } from "../contract/jobs/batch.ts";
+import type { BatchRequest } from "../contract/batches/batch.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import type { Owner } from "../contract/people/principal.ts";
 import type { Log } from "../log/json-log.ts";

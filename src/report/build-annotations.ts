@@ -1,6 +1,6 @@
 import { describeGate } from "../contract/jobs/describe-gate.ts";
 import type { GateName } from "../contract/jobs/gate-table.ts";
-import type { Place, Places } from "../contract/jobs/github-report.ts";
+import type { Place, Places } from "../contract/batches/github-report.ts";
 import { githubLimits, truncateToBytes } from "./markdown.ts";
 import { jobTitle } from "./report.ts";
 import type { ReportRow } from "./report.ts";

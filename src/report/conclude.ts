@@ -8,7 +8,7 @@ import {
   type Report,
   type ReportRow,
 } from "./report.ts";
-import type { FailOn, JobChecks } from "../contract/jobs/action.ts";
+import type { FailOn, JobChecks } from "../contract/batches/action.ts";
 
 /** The outcomes of jobs that fail the batch as a whole. */
 const failingOutcomes: Record<FailOn, readonly Outcome[]> = {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { resourceLabels } from "../contract/custom-resources/resource-labels.ts";
 import { batchJobId, composeId, isId, parseBatchChildName } from "../contract/id.ts";
-import { workerStep } from "../contract/jobs/worker.ts";
+import { workerStep } from "../contract/worker-protocol/messages.ts";
 
 /** The metadata of a CompressionJob or Batch from which its id follows. */
 interface IdentifiedResource {

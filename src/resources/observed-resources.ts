@@ -3,7 +3,7 @@ import {
   sharesAnnotation,
   syncRequestAnnotation,
 } from "../contract/custom-resources/resource-labels.ts";
-import { workerContainer } from "../contract/jobs/worker.ts";
+import { workerContainer } from "../contract/worker-protocol/messages.ts";
 import {
   booleanField,
   integerField,

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { ServiceError } from "../contract/errors.ts";
 import type { ModelReference } from "../contract/models/model.ts";
 import { isLocatedSource } from "../contract/models/model-source.ts";
-import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
+import type { LocatedSource } from "../contract/worker-protocol/transfers.ts";
 import { resolveAllowedPath } from "./allowed-path.ts";
 import type { BlobFiles } from "./blob-store.ts";
 import {

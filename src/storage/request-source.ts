@@ -3,7 +3,7 @@ import { type Connections, openConnections } from "./connections.ts";
 import { checkUrl } from "./public-address.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
 import { ServiceError } from "../contract/errors.ts";
-import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
+import type { LocatedSource } from "../contract/worker-protocol/transfers.ts";
 
 interface RequestOptions {
   readonly headers: Readonly<Record<string, string | undefined>>;

@@ -11,7 +11,7 @@ import { writeAllBytes } from "../model-files/file-access.ts";
 import { readPieces } from "../model-files/read-pieces.ts";
 import { readAnswerHeader } from "./request-source.ts";
 import { stripUrlSecrets } from "./strip-url-secrets.ts";
-import { type UploadAnswer, uploadAnswer } from "../contract/jobs/worker-transfers.ts";
+import { type UploadAnswer, uploadAnswer } from "../contract/worker-protocol/transfers.ts";
 import { sha256 as sha256Schema } from "../contract/models/model.ts";
 
 const storedBlob = z.object({ sha256: sha256Schema, bytes: z.int() });

@@ -1,7 +1,7 @@
 import { type Dispatcher, request } from "undici";
 import { z } from "zod";
 import { signEvent } from "./sign-event.ts";
-import { webhookLinks } from "../contract/jobs/webhook.ts";
+import { webhookLinks } from "../contract/deliveries/webhook.ts";
 import { limits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/truncate.ts";
 import { errorMessage } from "../log/error-message.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import { type ErrorCode, ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import type { Recipe } from "../contract/jobs/recipe.ts";
-import type { Assignment } from "../contract/jobs/worker.ts";
+import type { Assignment } from "../contract/worker-protocol/messages.ts";
 import { languageFiles } from "../engine/language/language-files.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { findKeptRanges } from "../engine/quantize/tasks/partition.ts";

@@ -9,7 +9,7 @@ import {
   uploadSource,
 } from "../contract/models/model-source.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
-import type { Assignment } from "../contract/jobs/worker.ts";
+import type { Assignment } from "../contract/worker-protocol/messages.ts";
 import { listExternalData } from "../model-files/list-external-data.ts";
 import { locationPath } from "../model-files/location-path.ts";
 import { type FetchedModel, fetchModel, type FetchOptions } from "../storage/fetch-model.ts";

@@ -1,5 +1,5 @@
-import type { Assignment } from "../contract/jobs/worker.ts";
-import type { LocatedSource } from "../contract/jobs/worker-transfers.ts";
+import type { Assignment } from "../contract/worker-protocol/messages.ts";
+import type { LocatedSource } from "../contract/worker-protocol/transfers.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import type { Reporter, RunStage } from "./reporter.ts";
 import type { SourceRelay } from "./service-connection.ts";

@@ -1,5 +1,5 @@
-import type { TerminationMessage } from "../contract/jobs/worker.ts";
-import { workerExit } from "../contract/jobs/worker-exit.ts";
+import type { TerminationMessage } from "../contract/worker-protocol/messages.ts";
+import { workerExit } from "../contract/worker-protocol/exit-codes.ts";
 import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/truncate.ts";
 import { joinLines } from "../contract/text/hidden-characters.ts";

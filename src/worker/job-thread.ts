@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
-import { workerExit } from "../contract/jobs/worker-exit.ts";
+import { workerExit } from "../contract/worker-protocol/exit-codes.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import { createDirectoryBlobStore } from "../storage/directory-blob-store.ts";
 import { createServiceBlobStore } from "../storage/service-blob-store.ts";

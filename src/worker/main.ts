@@ -1,5 +1,5 @@
 import { fstatSync } from "node:fs";
-import { workerExit } from "../contract/jobs/worker-exit.ts";
+import { workerExit } from "../contract/worker-protocol/exit-codes.ts";
 
 /** Until the job has begun there is nothing to end, and nothing to say. */
 let stop: (reason: string) => void = () => process.exit(workerExit.cancelled);

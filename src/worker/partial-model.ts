@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { ServiceError } from "../contract/errors.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
-import type { Assignment, ModelOutline } from "../contract/jobs/worker.ts";
+import type { Assignment, ModelOutline } from "../contract/worker-protocol/messages.ts";
 import type { FileRange } from "../engine/onnx/payload.ts";
 import { hashSource } from "../engine/onnx/hash-source.ts";
 import { type OutlinePayload, readOutline } from "../engine/onnx/model-outline.ts";

@@ -5,7 +5,7 @@ import type { JobContext } from "./job-context.ts";
 import type { Reporter, Stage } from "./reporter.ts";
 import { ServiceError } from "../contract/errors.ts";
 import type { Artifact } from "../contract/jobs/artifact.ts";
-import type { Assignment } from "../contract/jobs/worker.ts";
+import type { Assignment } from "../contract/worker-protocol/messages.ts";
 import { findUploadHash } from "../contract/models/model-source.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { createCandidateRunner, runsCandidates } from "../engine/candidate-runner.ts";

@@ -1,5 +1,5 @@
 import { type JobCosts, maxSeconds } from "../contract/jobs/telemetry.ts";
-import type { EarlierCosts } from "../contract/jobs/worker.ts";
+import type { EarlierCosts } from "../contract/worker-protocol/messages.ts";
 
 /** How far the sizes of models may differ that take the same memory and disk, as a part of them. */
 const sameSize = 0.05;

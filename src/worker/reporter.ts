@@ -16,7 +16,7 @@ import {
   type UnnumberedEvent,
   workerEvent,
   type WorkerStep,
-} from "../contract/jobs/worker.ts";
+} from "../contract/worker-protocol/messages.ts";
 
 interface ReporterOptions {
   readonly sender: Pick<EventSender, "add">;

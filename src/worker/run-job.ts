@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
-import { type Assignment, keptFolder } from "../contract/jobs/worker.ts";
+import { type Assignment, keptFolder } from "../contract/worker-protocol/messages.ts";
 import { compressModel, predictCompression } from "../engine/compress-model.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import { planCompression } from "../engine/plan-compression.ts";

@@ -1,8 +1,12 @@
 import { Agent, type Dispatcher, getGlobalDispatcher, request } from "undici";
 import type { z } from "zod";
 import { type ErrorCode, problem, ServiceError } from "../contract/errors.ts";
-import { type LocatedSource, locatedSource } from "../contract/jobs/worker-transfers.ts";
-import { type Assignment, assignment, workerEventsAnswer } from "../contract/jobs/worker.ts";
+import { type LocatedSource, locatedSource } from "../contract/worker-protocol/transfers.ts";
+import {
+  type Assignment,
+  assignment,
+  workerEventsAnswer,
+} from "../contract/worker-protocol/messages.ts";
 import { backOffMs, retry } from "../limits/retry.ts";
 import { errorMessage } from "../log/error-message.ts";
 import type { RequestFromService } from "../storage/fetch-model.ts";

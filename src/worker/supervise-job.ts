@@ -7,7 +7,7 @@ import {
   type WorkerEnd,
 } from "./job-end.ts";
 import type { JobThreadMessage } from "./job-thread.ts";
-import { workerExit } from "../contract/jobs/worker-exit.ts";
+import { workerExit } from "../contract/worker-protocol/exit-codes.ts";
 
 type Exit = (code: number) => never;
 

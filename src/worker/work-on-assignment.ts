@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import type { Assignment, TerminationMessage } from "../contract/jobs/worker.ts";
+import type { Assignment, TerminationMessage } from "../contract/worker-protocol/messages.ts";
 import type { BlobFiles } from "../storage/blob-store.ts";
 import { toJobError } from "./to-job-error.ts";
 import { createReporter, EventSender, type Reporter } from "./reporter.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { workerStop } from "../contract/jobs/worker.ts";
+import { workerStop } from "../contract/worker-protocol/messages.ts";
 import { jobId } from "../contract/id.ts";
 
 const commonVariables = {

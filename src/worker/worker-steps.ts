@@ -8,7 +8,7 @@ import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import type { FetchRanges } from "../engine/onnx/payload.ts";
 import { readOutline } from "../engine/onnx/model-outline.ts";
 import { optimizeShare, writeOutline } from "../engine/partial-plan.ts";
-import type { Assignment, ModelOutline } from "../contract/jobs/worker.ts";
+import type { Assignment, ModelOutline } from "../contract/worker-protocol/messages.ts";
 import { writeCheckpointOutline } from "./checkpoint-outline.ts";
 import { createJobCandidates, planModel, planOptions } from "./plan-model.ts";
 import { fetchInputs, type JobInputs, modelFileName, runsOriginal } from "./fetch-inputs.ts";

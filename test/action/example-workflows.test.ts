@@ -4,7 +4,7 @@ import path from "node:path";
 import test from "node:test";
 import { parse } from "yaml";
 import { z } from "zod";
-import { actionInputs, actionOutputs } from "../../src/contract/jobs/action.ts";
+import { actionInputs, actionOutputs } from "../../src/contract/batches/action.ts";
 
 const root = path.join(import.meta.dirname, "../..");
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { UnnumberedEvent } from "../../src/contract/jobs/worker.ts";
+import type { UnnumberedEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { githubLimits } from "../../src/report/markdown.ts";
 import { logEvent, makeTestApp, type TestApp, beginTestWorker } from "../server/test-app.ts";
 import { startGitHub } from "./support/github-double.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { deriveBatchStatus, zeroCounts } from "../../src/contract/jobs/batch.ts";
+import { deriveBatchStatus, zeroCounts } from "../../src/contract/batches/batch.ts";
 import type { JobStatus } from "../../src/contract/jobs/status.ts";
 
 test("deriveBatchStatus() follows from the statuses of the jobs", () => {

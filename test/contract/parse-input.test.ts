@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { z } from "zod";
-import { batchRequest } from "../../src/contract/jobs/batch.ts";
+import { batchRequest } from "../../src/contract/batches/batch.ts";
 import { formatProblem } from "../../src/contract/format-problem.ts";
 import { jobRequest } from "../../src/contract/jobs/job.ts";
 import { manifest } from "../../src/contract/models/manifest.ts";
@@ -11,7 +11,7 @@ import { routes } from "../../src/contract/routes/routes.ts";
 import { sourceCredentials } from "../../src/contract/models/source-credentials.ts";
 import { exchangeRequest, tokenRequest } from "../../src/contract/people/token.ts";
 import { trustPolicy } from "../../src/contract/people/trust-policy.ts";
-import { webhookRequest } from "../../src/contract/jobs/webhook.ts";
+import { webhookRequest } from "../../src/contract/deliveries/webhook.ts";
 
 const job = { model: { source: "https://models.example/a.onnx" }, target: "cpu" };
 const token = { name: "ci", scopes: ["jobs:read"] };

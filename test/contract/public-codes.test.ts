@@ -7,7 +7,7 @@ import { errorTable } from "../../src/contract/errors.ts";
 import { batchStatus, jobStatus } from "../../src/contract/jobs/status.ts";
 import { statusReasonTable } from "../../src/contract/jobs/status-reasons.ts";
 import { warningTable } from "../../src/contract/jobs/warnings.ts";
-import { workerExit, workerExitMeanings } from "../../src/contract/jobs/worker-exit.ts";
+import { workerExit, workerExitMeanings } from "../../src/contract/worker-protocol/exit-codes.ts";
 import { findPublicCodes, type PublicCode } from "./find-public-codes.ts";
 
 const root = join(import.meta.dirname, "../..");

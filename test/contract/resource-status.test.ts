@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { maxBatchJobs } from "../../src/contract/jobs/batch.ts";
+import { maxBatchJobs } from "../../src/contract/batches/batch.ts";
 import { batchResourceStatus } from "../../src/contract/custom-resources/batch-resource.ts";
 import { compressionJobStatus } from "../../src/contract/custom-resources/compression-job.ts";
 import { assertFits, contractComplaints } from "../crds/contract-complaints.ts";

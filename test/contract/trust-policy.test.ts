@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test from "node:test";
 import { parse as parseYaml } from "yaml";
-import { batchRequest } from "../../src/contract/jobs/batch.ts";
+import { batchRequest } from "../../src/contract/batches/batch.ts";
 import { matchPolicy, trustPolicy } from "../../src/contract/people/trust-policy.ts";
 
 const github = "https://token.actions.githubusercontent.com";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { z } from "zod";
 import { maxLogLineBytes } from "../../src/contract/jobs/log.ts";
-import { sourceQuestion, uploadQuestion } from "../../src/contract/jobs/worker-transfers.ts";
-import { terminationMessage, workerEvents } from "../../src/contract/jobs/worker.ts";
+import { sourceQuestion, uploadQuestion } from "../../src/contract/worker-protocol/transfers.ts";
+import { terminationMessage, workerEvents } from "../../src/contract/worker-protocol/messages.ts";
 import { hasHiddenCharacters } from "../../src/contract/text/hidden-characters.ts";
 
 /** All that workers send, but for the bytes of files. */

@@ -1,4 +1,4 @@
-import { maxBatchJobs } from "../../src/contract/jobs/batch.ts";
+import { maxBatchJobs } from "../../src/contract/batches/batch.ts";
 
 export interface SpecCase {
   readonly kind: "CompressionJob" | "Batch";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import type { Page } from "playwright-core";
-import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
+import { batch as batchSchema } from "../../src/contract/batches/batch.ts";
 import type { JobRequest } from "../../src/contract/jobs/job.ts";
-import { suiteHistory } from "../../src/contract/jobs/suite.ts";
+import { suiteHistory } from "../../src/contract/batches/suite.ts";
 import { chromiumMissing } from "../support/cluster/cluster-missing.ts";
 import {
   assertNoComplaints,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { SuiteHistory } from "../../src/contract/jobs/suite.ts";
+import type { SuiteHistory } from "../../src/contract/batches/suite.ts";
 import { findFirstFailing } from "../../src/dashboard/suite/find-first-failing.ts";
 
 type Fates = readonly ("passes" | "fails" | "did not end")[];

@@ -1,4 +1,4 @@
-import { workerEvent } from "../../src/contract/jobs/worker.ts";
+import { workerEvent } from "../../src/contract/worker-protocol/messages.ts";
 import type { Installation } from "./installation.ts";
 
 /** Lines of a job's log as `curl` shows them, piece by piece while the job runs. */

@@ -14,7 +14,7 @@ import {
   startGitHubWithApp,
   untilCheckRun,
 } from "./reported-batch.ts";
-import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
+import { batch as batchSchema } from "../../src/contract/batches/batch.ts";
 
 const name = "Model compression";
 const mainCommit = "b".repeat(40);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import type { TestContext } from "node:test";
-import { type Batch, batch as batchSchema } from "../../src/contract/jobs/batch.ts";
-import type { UnnumberedEvent } from "../../src/contract/jobs/worker.ts";
+import { type Batch, batch as batchSchema } from "../../src/contract/batches/batch.ts";
+import type { UnnumberedEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { type GitHub, startGitHub } from "../action/support/github-double.ts";
 import { type TestApp, beginTestWorker } from "../server/test-app.ts";
 import { until } from "../support/until.ts";

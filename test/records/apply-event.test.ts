@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { job as jobSchema } from "../../src/contract/jobs/job.ts";
 import { canTransition, isTerminal, type JobKind } from "../../src/contract/jobs/status.ts";
-import type { WorkerEvent } from "../../src/contract/jobs/worker.ts";
+import type { WorkerEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { applyEvent, type JobEvent } from "../../src/records/jobs/apply-event.ts";
 import { makeJob } from "../support/make-job.ts";
 

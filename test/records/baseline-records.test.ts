@@ -3,7 +3,7 @@ import { test, type TestContext } from "node:test";
 import type { Artifact } from "../../src/contract/jobs/artifact.ts";
 import type { Job } from "../../src/contract/jobs/job.ts";
 import type { Revision } from "../../src/contract/revision.ts";
-import type { TelemetryUpdate } from "../../src/contract/jobs/worker.ts";
+import type { TelemetryUpdate } from "../../src/contract/worker-protocol/messages.ts";
 import type { NewBatch } from "../../src/records/jobs/insert-batch.ts";
 import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";
 import type { Records } from "../../src/records/open-records.ts";

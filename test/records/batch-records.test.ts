@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { maxBatchJobs, zeroCounts } from "../../src/contract/jobs/batch.ts";
+import { batchQuery, maxBatchJobs, zeroCounts } from "../../src/contract/batches/batch.ts";
 import { batchJobId } from "../../src/contract/id.ts";
-import { batchQuery } from "../../src/contract/jobs/page.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
 

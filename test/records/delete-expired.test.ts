@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { batchRequest } from "../../src/contract/jobs/batch.ts";
-import { githubReport } from "../../src/contract/jobs/github-report.ts";
-import type { WorkerEvent } from "../../src/contract/jobs/worker.ts";
+import { batchQuery, batchRequest } from "../../src/contract/batches/batch.ts";
+import { githubReport } from "../../src/contract/batches/github-report.ts";
+import type { WorkerEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { modelRoutes } from "../../src/contract/routes/model-routes.ts";
-import { batchQuery, jobQuery } from "../../src/contract/jobs/page.ts";
+import { jobQuery } from "../../src/contract/jobs/job-lists.ts";
 import type { NewBatch } from "../../src/records/jobs/insert-batch.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { testDatabase } from "../support/test-database.ts";

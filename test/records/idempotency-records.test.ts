@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jobQuery } from "../../src/contract/jobs/page.ts";
+import { jobQuery } from "../../src/contract/jobs/job-lists.ts";
 import { uploadSource } from "../../src/contract/models/model-source.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { keptDatabase, testDatabase } from "../support/test-database.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jobQuery } from "../../src/contract/jobs/page.ts";
+import { jobQuery } from "../../src/contract/jobs/job-lists.ts";
 import { job as jobSchema } from "../../src/contract/jobs/job.ts";
 import { parseJob } from "../../src/records/jobs/find-record.ts";
 import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";

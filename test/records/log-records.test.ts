@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import type { WorkerEvent } from "../../src/contract/jobs/worker.ts";
+import type { WorkerEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { Changes } from "../../src/records/database/changes.ts";
 import { openDatabase } from "../../src/records/database/open-database.ts";
 import { openRecords } from "../../src/records/open-records.ts";

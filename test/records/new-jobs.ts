@@ -1,4 +1,4 @@
-import type { JobPage, JobQuery } from "../../src/contract/jobs/page.ts";
+import type { JobPage, JobQuery } from "../../src/contract/jobs/job-lists.ts";
 import type { Target } from "../../src/contract/jobs/target.ts";
 import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { Kysely, sql } from "kysely";
-import { jobQuery } from "../../src/contract/jobs/page.ts";
+import { jobQuery } from "../../src/contract/jobs/job-lists.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 import { sqliteDialect } from "../../src/records/database/sqlite-dialect.ts";
 import { databasePath } from "./database-path.ts";

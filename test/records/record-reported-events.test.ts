@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
-import type { UnnumberedEvent, WorkerEvent } from "../../src/contract/jobs/worker.ts";
+import type { UnnumberedEvent, WorkerEvent } from "../../src/contract/worker-protocol/messages.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { makeNewJob, openTestRecords } from "./new-jobs.ts";
 import { readLog } from "./read-log.ts";

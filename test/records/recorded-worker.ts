@@ -1,4 +1,4 @@
-import type { WorkerEvent } from "../../src/contract/jobs/worker.ts";
+import type { WorkerEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { makeNewJob, openTestRecords } from "./new-jobs.ts";
 
 const at = "2026-03-01T00:00:00.000Z";

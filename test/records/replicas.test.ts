@@ -3,7 +3,7 @@ import { once } from "node:events";
 import test, { type TestContext } from "node:test";
 import { Client } from "pg";
 import { jobSummary } from "../../src/contract/jobs/job-summary.ts";
-import { jobQuery } from "../../src/contract/jobs/page.ts";
+import { jobQuery } from "../../src/contract/jobs/job-lists.ts";
 import { modelSource } from "../../src/contract/models/model-source.ts";
 import { openRecords, type Records } from "../../src/records/open-records.ts";
 import { postgresMissing } from "../support/cluster/cluster-missing.ts";

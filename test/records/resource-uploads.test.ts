@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { zeroCounts } from "../../src/contract/jobs/batch.ts";
+import { zeroCounts } from "../../src/contract/batches/batch.ts";
 import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";
 import { makeNewBatch, makeNewJob, openTestRecords } from "./new-jobs.ts";
 

@@ -1,5 +1,5 @@
 import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
-import type { UnnumberedEvent, WorkerEvent } from "../../src/contract/jobs/worker.ts";
+import type { UnnumberedEvent, WorkerEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { makeNewJob, openTestRecords } from "./new-jobs.ts";
 
 const project = "default";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { UnnumberedEvent, WorkerStep } from "../../src/contract/jobs/worker.ts";
+import type { UnnumberedEvent, WorkerStep } from "../../src/contract/worker-protocol/messages.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { makeNewJob, openTestRecords, readLogTexts } from "./new-jobs.ts";
 import { completed, line, numbered, resource, sharedJob } from "./shared-job.ts";

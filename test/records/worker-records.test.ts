@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assignment, type WorkerEvent } from "../../src/contract/jobs/worker.ts";
+import { assignment, type WorkerEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { makeNewJob, readLogTexts } from "./new-jobs.ts";
 import { logEvent, recordsWithWorker } from "./recorded-worker.ts";
 import { completed, line, numbered, sharedJob } from "./shared-job.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { FailOn } from "../../src/contract/jobs/action.ts";
+import type { FailOn } from "../../src/contract/batches/action.ts";
 import { conclude } from "../../src/report/conclude.ts";
 import { reportDocument } from "../../src/report/report-document.ts";
 import type { Report, ReportRow } from "../../src/report/report.ts";

@@ -6,7 +6,7 @@ import {
   resourceLabels,
   sharesAnnotation,
 } from "../../src/contract/custom-resources/resource-labels.ts";
-import { workerContainer } from "../../src/contract/jobs/worker.ts";
+import { workerContainer } from "../../src/contract/worker-protocol/messages.ts";
 import type { KubernetesClient } from "../../src/kubernetes/kubernetes-client.ts";
 import { observedResources } from "../../src/resources/observed-resources.ts";
 import type { MessageReader } from "../../src/kubernetes/protobuf/message-reader.ts";

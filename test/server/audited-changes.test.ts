@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
 import { auditPage } from "../../src/contract/people/audit.ts";
-import { batch } from "../../src/contract/jobs/batch.ts";
+import { batch } from "../../src/contract/batches/batch.ts";
 import { administratorId } from "../../src/contract/people/person.ts";
 import type { Routes } from "../../src/contract/routes/routes.ts";
 import { createdToken } from "../../src/contract/people/token.ts";
-import { createdWebhook } from "../../src/contract/jobs/webhook.ts";
+import { createdWebhook } from "../../src/contract/deliveries/webhook.ts";
 import { ownPage, signInTestPerson } from "./test-sessions.ts";
 import { beginTestWorker, makeTestApp, startJob, type TestApp } from "./test-app.ts";
 

@@ -11,7 +11,7 @@ import { pipeline } from "node:stream/promises";
 import test, { type TestContext } from "node:test";
 import { getRequestListener } from "@hono/node-server";
 import { z } from "zod";
-import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
+import { batch as batchSchema } from "../../src/contract/batches/batch.ts";
 import type { ProducingJob } from "../../src/records/jobs/batch-records.ts";
 import { writeBatchArchive } from "../../src/server/handlers/batch-archive.ts";
 import { listen } from "../../src/service/http-server/listen.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { batch } from "../../src/contract/jobs/batch.ts";
-import { batchPage } from "../../src/contract/jobs/page.ts";
+import { batch, batchPage } from "../../src/contract/batches/batch.ts";
 import { makeTestApp, problemIn } from "./test-app.ts";
 
 const models = [

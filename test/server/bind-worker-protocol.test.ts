@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { job } from "../../src/contract/jobs/job.ts";
-import { assignment } from "../../src/contract/jobs/worker.ts";
+import { assignment } from "../../src/contract/worker-protocol/messages.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
 import { logEvent, makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test, { type TestContext } from "node:test";
 import { auditPage } from "../../src/contract/people/audit.ts";
-import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
+import { batch as batchSchema } from "../../src/contract/batches/batch.ts";
 import { modelRoutes } from "../../src/contract/routes/model-routes.ts";
 import { purgeReleasedBlobs } from "../../src/service/storage-folder/purge-regularly.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";

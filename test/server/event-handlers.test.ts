@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { z } from "zod";
-import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
-import { batchPage, jobSummaryPage } from "../../src/contract/jobs/page.ts";
+import { batch as batchSchema, batchPage } from "../../src/contract/batches/batch.ts";
+import { jobSummaryPage } from "../../src/contract/jobs/job-lists.ts";
 import { beginTestWorker, makeTestApp, startJob, type TestApp } from "./test-app.ts";
 
 const shown = z.object({ id: z.string(), status: z.string().default("deleted") });

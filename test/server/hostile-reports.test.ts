@@ -8,9 +8,9 @@ import {
   jobSummaryPage,
   type JobPage,
   type JobSummaryPage,
-} from "../../src/contract/jobs/page.ts";
+} from "../../src/contract/jobs/job-lists.ts";
 import { maxReportedOutputs } from "../../src/contract/jobs/telemetry.ts";
-import type { UnnumberedEvent } from "../../src/contract/jobs/worker.ts";
+import type { UnnumberedEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { limits } from "../../src/contract/limits.ts";
 import { hasHiddenCharacters } from "../../src/contract/text/hidden-characters.ts";
 import { makeNewJob } from "../records/new-jobs.ts";

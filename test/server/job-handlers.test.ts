@@ -4,7 +4,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { pathToFileURL } from "node:url";
 import { job, jobDetail } from "../../src/contract/jobs/job.ts";
-import { jobPage } from "../../src/contract/jobs/page.ts";
+import { jobPage } from "../../src/contract/jobs/job-lists.ts";
 import { makeTestApp, problemIn, startJob, beginTestWorker } from "./test-app.ts";
 import { until } from "../support/until.ts";
 

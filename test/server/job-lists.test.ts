@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { jobCounts, jobPage, jobSummaryPage } from "../../src/contract/jobs/page.ts";
+import { jobCounts, jobPage, jobSummaryPage } from "../../src/contract/jobs/job-lists.ts";
 import { beginTestWorker, makeTestApp, problemIn, startJob, type TestApp } from "./test-app.ts";
 
 async function listSummaries({ ask }: TestApp, query = "") {

@@ -6,7 +6,7 @@ import { job } from "../../src/contract/jobs/job.ts";
 import { limits } from "../../src/contract/limits.ts";
 import { modelRoutes } from "../../src/contract/routes/model-routes.ts";
 import { uploadSource } from "../../src/contract/models/model-source.ts";
-import { assignment } from "../../src/contract/jobs/worker.ts";
+import { assignment } from "../../src/contract/worker-protocol/messages.ts";
 import { Changes } from "../../src/records/database/changes.ts";
 import { openDatabase } from "../../src/records/database/open-database.ts";
 import { purgeReleasedBlobs } from "../../src/service/storage-folder/purge-regularly.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import test, { type TestContext } from "node:test";
 import { job } from "../../src/contract/jobs/job.ts";
-import { locatedSource } from "../../src/contract/jobs/worker-transfers.ts";
+import { locatedSource } from "../../src/contract/worker-protocol/transfers.ts";
 import { limits } from "../../src/contract/limits.ts";
 import { commit, hubToken, startHubStandIn } from "../storage/hub-stand-in.ts";
 import { listenLocally } from "../support/listen-locally.ts";

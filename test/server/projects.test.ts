@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { PassThrough, Readable } from "node:stream";
 import test from "node:test";
-import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
+import { batch as batchSchema } from "../../src/contract/batches/batch.ts";
 import type { Workflow } from "../../src/contract/people/principal.ts";
 import { createdToken } from "../../src/contract/people/token.ts";
 import { completed, endJob } from "../github-app/reported-batch.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Batch, batch as batchSchema } from "../../src/contract/jobs/batch.ts";
+import { type Batch, batch as batchSchema } from "../../src/contract/batches/batch.ts";
 import { retriedBatch } from "../../src/contract/routes/batch-routes.ts";
 import { completed, endJob, failed } from "../github-app/reported-batch.ts";
 import { tenantToken, workflowScopes } from "./tenant-tokens.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { batch } from "../../src/contract/jobs/batch.ts";
+import { batch } from "../../src/contract/batches/batch.ts";
 import { limits } from "../../src/contract/limits.ts";
 import { serviceStatus } from "../../src/contract/service-status.ts";
-import { suiteHistory, suiteList } from "../../src/contract/jobs/suite.ts";
+import { suiteHistory, suiteList } from "../../src/contract/batches/suite.ts";
 import { makeNewBatch, makeNewJob, targets } from "../records/new-jobs.ts";
 import { beginTestWorker, makeTestApp, problemIn, type TestApp } from "./test-app.ts";
 

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test, { type TestContext } from "node:test";
-import { batch as batchSchema } from "../../src/contract/jobs/batch.ts";
+import { batch as batchSchema } from "../../src/contract/batches/batch.ts";
 import { administratorId } from "../../src/contract/people/person.ts";
 import { permissionTable } from "../../src/contract/people/permissions.ts";
 import type { Route } from "../../src/contract/routes/route.ts";
 import { type RouteName, routes } from "../../src/contract/routes/routes.ts";
 import type { Scope } from "../../src/contract/people/token.ts";
-import { createdWebhook } from "../../src/contract/jobs/webhook.ts";
+import { createdWebhook } from "../../src/contract/deliveries/webhook.ts";
 import { beginTestWorker, makeTestApp, type TestApp } from "./test-app.ts";
 import { proposal, pushed, tenantToken, workflowScopes } from "./tenant-tokens.ts";
 

@@ -13,7 +13,10 @@ import { builtinTargets } from "../../src/contract/jobs/target.ts";
 import type { Scope } from "../../src/contract/people/token.ts";
 import type { TrustPolicy } from "../../src/contract/people/trust-policy.ts";
 import { type GitHubAppOptions, openGitHubApp } from "../../src/github-app/open-github-app.ts";
-import { type UnnumberedEvent, workerEventsAnswer } from "../../src/contract/jobs/worker.ts";
+import {
+  type UnnumberedEvent,
+  workerEventsAnswer,
+} from "../../src/contract/worker-protocol/messages.ts";
 import { type Records, openRecords } from "../../src/records/open-records.ts";
 import { openTestBlobs } from "../support/test-blobs.ts";
 import { testDatabase } from "../support/test-database.ts";

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import test from "node:test";
 import { sql } from "kysely";
 import { auditPage } from "../../src/contract/people/audit.ts";
-import { batch } from "../../src/contract/jobs/batch.ts";
+import { batch } from "../../src/contract/batches/batch.ts";
 import { createdToken, token as tokenSchema } from "../../src/contract/people/token.ts";
 import { hashSecret } from "../../src/auth/access-token.ts";
 import { openTestDatabase } from "../records/open-test-database.ts";

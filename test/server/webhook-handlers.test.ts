@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { createdWebhook, webhook } from "../../src/contract/jobs/webhook.ts";
+import { createdWebhook, webhook } from "../../src/contract/deliveries/webhook.ts";
 import { limits } from "../../src/contract/limits.ts";
 import { webhookRoutes } from "../../src/contract/routes/webhook-routes.ts";
 import { makeNewBatch, makeNewJob } from "../records/new-jobs.ts";

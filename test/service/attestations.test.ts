@@ -14,7 +14,7 @@ import {
   attestations,
   type Envelope,
   preAuthEncoding,
-} from "../../src/contract/jobs/attestation.ts";
+} from "../../src/contract/attestations/attestation.ts";
 import { pythonInterpreter, pythonMissing, runPython } from "../support/python.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
-import { jobPage } from "../../src/contract/jobs/page.ts";
+import { jobPage } from "../../src/contract/jobs/job-lists.ts";
 import { isTerminal } from "../../src/contract/jobs/status.ts";
 import { openRecords } from "../../src/records/open-records.ts";
 import { makeNewJob } from "../records/new-jobs.ts";

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import path from "node:path";
 import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
-import { uploadAnswer } from "../../src/contract/jobs/worker-transfers.ts";
+import { uploadAnswer } from "../../src/contract/worker-protocol/transfers.ts";
 import { openS3BlobStore } from "../../src/storage/s3/s3-blob-store.ts";
 import { createServiceBlobStore } from "../../src/storage/service-blob-store.ts";
 import { createServiceConnection } from "../../src/worker/service-connection.ts";

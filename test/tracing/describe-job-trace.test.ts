@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { UnnumberedEvent } from "../../src/contract/jobs/worker.ts";
+import type { UnnumberedEvent } from "../../src/contract/worker-protocol/messages.ts";
 import type { Records } from "../../src/records/open-records.ts";
 import { type DescribedSpan, describeJobTrace } from "../../src/tracing/describe-job-trace.ts";
 import { makeNewJob, openTestRecords } from "../records/new-jobs.ts";

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import type { TestContext } from "node:test";
-import { webhookEvent } from "../../src/contract/jobs/webhook.ts";
+import { webhookEvent } from "../../src/contract/deliveries/webhook.ts";
 import { listenLocally } from "../support/listen-locally.ts";
 import { ChangeSignal } from "../support/until.ts";
 

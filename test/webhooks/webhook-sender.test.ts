@@ -3,9 +3,14 @@ import { createHmac } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
 import { summarizeJob } from "../../src/contract/jobs/summarize-job.ts";
-import { batchPage, jobSummaryPage } from "../../src/contract/jobs/page.ts";
+import { batchPage } from "../../src/contract/batches/batch.ts";
+import { jobSummaryPage } from "../../src/contract/jobs/job-lists.ts";
 import { limits } from "../../src/contract/limits.ts";
-import { type CreatedWebhook, createdWebhook, webhook } from "../../src/contract/jobs/webhook.ts";
+import {
+  type CreatedWebhook,
+  createdWebhook,
+  webhook,
+} from "../../src/contract/deliveries/webhook.ts";
 import { startWebhookSender } from "../../src/webhooks/webhook-sender.ts";
 import { completed, endJob, submitBatch } from "../github-app/reported-batch.ts";
 import { databasePath } from "../records/database-path.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
-import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../src/contract/worker-protocol/exit-codes.ts";
 import { encodeHostile } from "../engine/fuzz/hostile-models.ts";
 import { parsePodMessage, startPodService } from "./pod-service.ts";
 import { waitForPodEnd } from "./pod-steps.ts";

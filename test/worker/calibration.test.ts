@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
-import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../src/contract/worker-protocol/exit-codes.ts";
 import { writeFloatsNpz } from "../support/npz.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
 import { exitCode, makeJob, summarizeEvents } from "./worker-process.ts";

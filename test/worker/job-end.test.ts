@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { joinLines } from "../../src/contract/text/hidden-characters.ts";
-import { terminationMessage } from "../../src/contract/jobs/worker.ts";
+import { terminationMessage } from "../../src/contract/worker-protocol/messages.ts";
 import { serializeTerminationMessage } from "../../src/worker/job-end.ts";
 
 test("serializeTerminationMessage() says the outcome in what Kubernetes keeps, whatever the error says", () => {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import { builtinTargets } from "../../src/contract/jobs/target.ts";
-import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../src/contract/worker-protocol/exit-codes.ts";
 import { at } from "../../src/engine/onnx/at.ts";
 import { sha256Of } from "../storage/blob-content.ts";
 import { english, makeCheckpointFolder } from "../support/checkpoint-folder.ts";

@@ -3,7 +3,7 @@ import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
-import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../src/contract/worker-protocol/exit-codes.ts";
 import { blobPath } from "../../src/storage/directory-blob-store.ts";
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "../support/tiny-model.ts";
 import { type PodService, startPodService } from "./pod-service.ts";

@@ -20,7 +20,7 @@ import {
   type WorkerEvent,
   workerEvent,
   terminationMessage,
-} from "../../src/contract/jobs/worker.ts";
+} from "../../src/contract/worker-protocol/messages.ts";
 import type { JobPart } from "../../src/records/jobs/find-attempts.ts";
 import type { AttemptPod } from "../../src/records/jobs/attempt-records.ts";
 import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { WorkerStep } from "../../src/contract/jobs/worker.ts";
-import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
+import type { WorkerStep } from "../../src/contract/worker-protocol/messages.ts";
+import { workerExit } from "../../src/contract/worker-protocol/exit-codes.ts";
 import { eventsIn, type Pod, type PodService } from "./pod-service.ts";
 
 /** @param expectedErrors of the pod, besides its events */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { UnnumberedEvent } from "../../src/contract/jobs/worker.ts";
+import type { UnnumberedEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { createReporter } from "../../src/worker/reporter.ts";
 
 function makeReporter() {

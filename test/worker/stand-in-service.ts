@@ -3,7 +3,11 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import type { TestContext } from "node:test";
-import { type Assignment, type WorkerEvent, workerEvents } from "../../src/contract/jobs/worker.ts";
+import {
+  type Assignment,
+  type WorkerEvent,
+  workerEvents,
+} from "../../src/contract/worker-protocol/messages.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
 import { storeSentBlob } from "../support/store-sent-blob.ts";
 import { ChangeSignal } from "../support/until.ts";

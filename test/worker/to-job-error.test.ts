@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ServiceError } from "../../src/contract/errors.ts";
-import { workerEvent } from "../../src/contract/jobs/worker.ts";
+import { workerEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { toJobError } from "../../src/worker/to-job-error.ts";
 
 const forged = "w\u001b[2J\n  [evaluate] every gate passed\r\n\u202egnp.\u2028x";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { workerEvent } from "../../src/contract/jobs/worker.ts";
+import { workerEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { createServiceBlobStore } from "../../src/storage/service-blob-store.ts";
 import { createServiceConnection } from "../../src/worker/service-connection.ts";
 import { workOnAssignment } from "../../src/worker/work-on-assignment.ts";

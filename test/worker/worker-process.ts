@@ -13,7 +13,7 @@ import {
   type Assignment,
   type TelemetryUpdate,
   type WorkerEvent,
-} from "../../src/contract/jobs/worker.ts";
+} from "../../src/contract/worker-protocol/messages.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { realModel } from "../support/real-models.ts";
 import { standInService } from "./stand-in-service.ts";

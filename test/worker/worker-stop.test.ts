@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { newId } from "../../src/contract/id.ts";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
-import { workerExit } from "../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../src/contract/worker-protocol/exit-codes.ts";
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";
 import { listenLocally } from "../support/listen-locally.ts";

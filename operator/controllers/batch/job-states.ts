@@ -3,14 +3,14 @@ import {
   type JobStateCode,
   jobStateCodes,
 } from "../../../src/contract/custom-resources/batch-resource.ts";
-import { type StatusCounts, zeroCounts } from "../../../src/contract/jobs/batch.ts";
+import { type StatusCounts, zeroCounts } from "../../../src/contract/batches/batch.ts";
 import { hasFailedGate } from "../../../src/contract/jobs/gate.ts";
 import type { JobStatus } from "../../../src/contract/jobs/status.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 import type { BatchObject, CompressionJobObject } from "../../../src/resources/custom-resources.ts";
 import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
-import { describeBatchExcess } from "../../../src/contract/jobs/jobs-size.ts";
+import { describeBatchExcess } from "../../../src/contract/batches/jobs-size.ts";
 
 export interface BatchJobStates {
   /** One for each job. */

@@ -19,7 +19,7 @@ import {
 } from "../../../src/contract/custom-resources/condition.ts";
 import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
-import { deriveBatchStatus, type StatusCounts } from "../../../src/contract/jobs/batch.ts";
+import { deriveBatchStatus, type StatusCounts } from "../../../src/contract/batches/batch.ts";
 import { type BatchStatus, isTerminal } from "../../../src/contract/jobs/status.ts";
 import { textLimits } from "../../../src/contract/limits.ts";
 import { truncate } from "../../../src/contract/text/truncate.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { batchFields, batchRules, maxBatchJobs } from "../jobs/batch.ts";
+import { batchFields, batchRules, maxBatchJobs } from "../batches/batch.ts";
 import { conditions, type ConditionType, outcomeConditions } from "./condition.ts";
 import { describeChoices } from "../text/describe-choices.ts";
 import { batchId } from "../id.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { auditId, personId, tokenId } from "../id.ts";
-import { pageFields, nextCursor } from "../jobs/page.ts";
+import { pageFields, nextCursor } from "../page.ts";
 
 /** A change that somebody asked for. Entries are never changed or deleted. */
 export const auditEntry = z

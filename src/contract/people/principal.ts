@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Scope } from "./token.ts";
-import { reportRules } from "../jobs/report-rules.ts";
+import { reportRules } from "../batches/report-rules.ts";
 
 /** Of github.com. */
 export const publicIssuer = "https://token.actions.githubusercontent.com";

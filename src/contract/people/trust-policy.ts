@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { scope } from "./token.ts";
 import { comparesWithBaseline } from "../jobs/gate.ts";
-import { reportRules } from "../jobs/report-rules.ts";
+import { reportRules } from "../batches/report-rules.ts";
 import { defaultProject, projectName } from "../project.ts";
 import { isGlobMatch } from "../text/glob.ts";
 import { oneOrMore } from "../text/one-or-more.ts";

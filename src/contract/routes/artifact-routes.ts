@@ -4,7 +4,7 @@ import { batchId, jobId, personId, tokenId } from "../id.ts";
 import { artifact, artifactName } from "../jobs/artifact.ts";
 import { jobSummary } from "../jobs/job-summary.ts";
 import { weightFiles } from "../jobs/weight-files.ts";
-import { integerParameter } from "../jobs/page.ts";
+import { integerParameter } from "../page.ts";
 import { limits } from "../limits.ts";
 import { sha256 } from "../models/model.ts";
 

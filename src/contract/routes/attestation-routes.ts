@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { Route } from "./route.ts";
 import { jobId } from "../id.ts";
-import { attestationKey, attestations } from "../jobs/attestation.ts";
-import { modelBom } from "../jobs/model-bom.ts";
-import { modelSignature } from "../jobs/model-signature.ts";
+import { attestationKey, attestations } from "../attestations/attestation.ts";
+import { modelBom } from "../attestations/model-bom.ts";
+import { modelSignature } from "../attestations/model-signature.ts";
 
 export const attestationRoutes = {
   getAttestations: {

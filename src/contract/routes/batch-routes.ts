@@ -1,11 +1,10 @@
 import { z } from "zod";
 import type { Route } from "./route.ts";
 import { batchId } from "../id.ts";
-import { batch, batchRequest } from "../jobs/batch.ts";
+import { batch, batchPage, batchQuery, batchRequest } from "../batches/batch.ts";
 import { createdHeaders, creationHeaders, jobCreationErrors } from "../jobs/creation.ts";
-import { batchPage, batchQuery } from "../jobs/page.ts";
 import { jobStatus } from "../jobs/status.ts";
-import { suiteHistory, suiteHistoryQuery, suiteList } from "../jobs/suite.ts";
+import { suiteHistory, suiteHistoryQuery, suiteList } from "../batches/suite.ts";
 
 export const retriedBatch = z.object({ batches: z.array(batch) }).meta({ id: "RetriedBatch" });
 export type RetriedBatch = z.infer<typeof retriedBatch>;

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { batchId } from "../id.ts";
 import { jobSummary } from "../jobs/job-summary.ts";
-import { batchSummary, integerParameter, labelFilter } from "../jobs/page.ts";
+import { batchSummary } from "../batches/batch.ts";
+import { integerParameter, labelFilter } from "../page.ts";
 import type { Route } from "./route.ts";
 import { limits } from "../limits.ts";
 

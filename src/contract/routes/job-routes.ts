@@ -3,7 +3,7 @@ import { createdHeaders, creationHeaders, jobCreationErrors } from "../jobs/crea
 import { jobId } from "../id.ts";
 import { job, jobDetail, jobRequest } from "../jobs/job.ts";
 import { limits } from "../limits.ts";
-import { jobCounts, jobCountsQuery, jobPage, jobQuery, jobSummaryPage } from "../jobs/page.ts";
+import { jobCounts, jobCountsQuery, jobPage, jobQuery, jobSummaryPage } from "../jobs/job-lists.ts";
 import type { Route } from "./route.ts";
 
 const preferWait = z.string().max(100).optional();

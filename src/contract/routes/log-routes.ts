@@ -2,7 +2,7 @@ import { z } from "zod";
 import { jobId } from "../id.ts";
 import { logEnd, logLine } from "../jobs/log.ts";
 import { limits } from "../limits.ts";
-import { integerParameter } from "../jobs/page.ts";
+import { integerParameter } from "../page.ts";
 import type { Route } from "./route.ts";
 
 export const logRoutes = {

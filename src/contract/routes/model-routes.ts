@@ -3,7 +3,7 @@ import { jobId } from "../id.ts";
 import { limits } from "../limits.ts";
 import { manifest } from "../models/manifest.ts";
 import { sha256, uploadRange } from "../models/model.ts";
-import { nextCursor, pageFields } from "../jobs/page.ts";
+import { nextCursor, pageFields } from "../page.ts";
 import type { Route } from "./route.ts";
 
 const uploadedModel = z

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { createdHeaders, creationErrors, creationHeaders } from "../jobs/creation.ts";
 import { deliveryId, webhookId } from "../id.ts";
 import { limits } from "../limits.ts";
-import { nextCursor, pageFields } from "../jobs/page.ts";
+import { nextCursor, pageFields } from "../page.ts";
 import type { Route } from "./route.ts";
-import { createdWebhook, webhook, webhookDelivery, webhookRequest } from "../jobs/webhook.ts";
+import { createdWebhook, webhook, webhookDelivery, webhookRequest } from "../deliveries/webhook.ts";
 
 const deliveryQuery = z.strictObject(pageFields);
 export type DeliveryQuery = z.infer<typeof deliveryQuery>;

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { Batch } from "../../contract/jobs/batch.ts";
+import type { Batch } from "../../contract/batches/batch.ts";
 import { isTerminal, jobStatus } from "../../contract/jobs/status.ts";
 import { EndNoticeButton } from "../live/end-notice-button.tsx";
 import { LiveSign } from "../live/live-sign.tsx";

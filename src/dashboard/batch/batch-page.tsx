@@ -12,7 +12,7 @@ import {
   matrixViews,
 } from "./describe-cell.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
-import type { Batch } from "../../contract/jobs/batch.ts";
+import type { Batch } from "../../contract/batches/batch.ts";
 import { describeLimit } from "../../contract/jobs/describe-gate.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";

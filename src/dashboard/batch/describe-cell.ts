@@ -1,4 +1,4 @@
-import type { Batch } from "../../contract/jobs/batch.ts";
+import type { Batch } from "../../contract/batches/batch.ts";
 import { describeGate } from "../../contract/jobs/describe-gate.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";

@@ -1,5 +1,5 @@
 import { type ReadonlySignal, signal, type Signal } from "@preact/signals";
-import type { BatchSummary } from "../../contract/jobs/page.ts";
+import type { BatchSummary } from "../../contract/batches/batch.ts";
 import { service } from "../session/service.ts";
 
 type BatchLabel = Pick<BatchSummary, "name" | "suite" | "revision">;

@@ -3,7 +3,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { type ChosenModel, countJobs, planBatches, recipeChoices } from "./plan-batches.ts";
 import type { Target } from "../../contract/jobs/target.ts";
-import { maxBatchJobs } from "../../contract/jobs/batch.ts";
+import { maxBatchJobs } from "../../contract/batches/batch.ts";
 import { useLive } from "../live/use-live.ts";
 import { SizePredictions } from "./size-predictions.tsx";
 import { ModelPicker, describeModel } from "../new-job/model-picker.tsx";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { batchName, type BatchRequest, batchRequest } from "../../contract/jobs/batch.ts";
+import { batchName, type BatchRequest, batchRequest } from "../../contract/batches/batch.ts";
 import { gateLimits } from "../../contract/jobs/gate.ts";
 import type { JobRequest } from "../../contract/jobs/job.ts";
 import type { PartialRecipe } from "../../contract/jobs/recipe.ts";

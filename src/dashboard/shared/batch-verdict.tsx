@@ -1,4 +1,4 @@
-import type { Batch } from "../../contract/jobs/batch.ts";
+import type { Batch } from "../../contract/batches/batch.ts";
 import { Status, ToneSign } from "./status.tsx";
 
 interface BatchVerdictProps extends Pick<Batch, "status" | "gatesFailed"> {

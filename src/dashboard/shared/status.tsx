@@ -4,7 +4,7 @@ import type { Verdict } from "./verdict.ts";
 import { formatRatio, type LatencyRatio } from "../../contract/jobs/latency.ts";
 import { formatTimes } from "../../contract/text/format-figure.ts";
 import type { BatchStatus, JobStatus } from "../../contract/jobs/status.ts";
-import type { Suite } from "../../contract/jobs/suite.ts";
+import type { Suite } from "../../contract/batches/suite.ts";
 
 interface StatusLook {
   readonly icon: IconName;

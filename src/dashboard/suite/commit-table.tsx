@@ -1,7 +1,7 @@
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { describeRecipe } from "../shared/describe-recipe.ts";
-import type { SuiteBatch, SuiteHistory } from "../../contract/jobs/suite.ts";
+import type { SuiteBatch, SuiteHistory } from "../../contract/batches/suite.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatDecibels, formatTimes } from "../../contract/text/format-figure.ts";
 import { describeCommit } from "../shared/format.ts";

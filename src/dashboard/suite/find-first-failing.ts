@@ -1,4 +1,4 @@
-import type { SuiteHistory } from "../../contract/jobs/suite.ts";
+import type { SuiteHistory } from "../../contract/batches/suite.ts";
 
 /**
  * The place of the oldest of the batches that fail gates up to the newest one; undefined where the

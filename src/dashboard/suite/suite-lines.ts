@@ -1,4 +1,4 @@
-import type { SuiteHistory } from "../../contract/jobs/suite.ts";
+import type { SuiteHistory } from "../../contract/batches/suite.ts";
 import { formatTimes } from "../../contract/text/format-figure.ts";
 import type { GateName } from "../../contract/jobs/gate-table.ts";
 import type { Palette } from "../shared/palette.ts";

@@ -2,7 +2,7 @@ import "./suite.css";
 import { useSignal } from "@preact/signals";
 import { useLocation, useRoute } from "preact-iso";
 import { useMemo } from "preact/hooks";
-import type { SuiteHistory } from "../../contract/jobs/suite.ts";
+import type { SuiteHistory } from "../../contract/batches/suite.ts";
 import { suiteAddress } from "../../contract/page-addresses.ts";
 import { LiveSign } from "../live/live-sign.tsx";
 import { useLive } from "../live/use-live.ts";

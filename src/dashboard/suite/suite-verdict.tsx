@@ -1,6 +1,6 @@
 import { Fragment } from "preact";
 import { describeRecipe } from "../shared/describe-recipe.ts";
-import type { SuiteHistory } from "../../contract/jobs/suite.ts";
+import type { SuiteHistory } from "../../contract/batches/suite.ts";
 import { suiteAddress } from "../../contract/page-addresses.ts";
 import { describeCommit } from "../shared/format.ts";
 import { Icon } from "../shared/button.tsx";

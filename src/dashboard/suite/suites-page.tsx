@@ -1,4 +1,4 @@
-import type { Suite } from "../../contract/jobs/suite.ts";
+import type { Suite } from "../../contract/batches/suite.ts";
 import { suiteAddress } from "../../contract/page-addresses.ts";
 import { service } from "../session/service.ts";
 import { BatchVerdict } from "../shared/batch-verdict.tsx";

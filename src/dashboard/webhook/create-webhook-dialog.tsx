@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { type CreatedWebhook, webhookRequest } from "../../contract/jobs/webhook.ts";
+import { type CreatedWebhook, webhookRequest } from "../../contract/deliveries/webhook.ts";
 import { service } from "../session/service.ts";
 import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
 import { type FieldMessages, invalidFields, refusedFields } from "../shared/field-errors.ts";

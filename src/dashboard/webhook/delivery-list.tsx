@@ -1,4 +1,4 @@
-import type { Webhook, WebhookDelivery } from "../../contract/jobs/webhook.ts";
+import type { Webhook, WebhookDelivery } from "../../contract/deliveries/webhook.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { Button } from "../shared/button.tsx";

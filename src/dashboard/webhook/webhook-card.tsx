@@ -1,4 +1,4 @@
-import type { Webhook } from "../../contract/jobs/webhook.ts";
+import type { Webhook } from "../../contract/deliveries/webhook.ts";
 import { Button } from "../shared/button.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { CreateWebhookDialog } from "./create-webhook-dialog.tsx";
 import { DeliveryList } from "./delivery-list.tsx";
 import { WebhookCard } from "./webhook-card.tsx";
-import type { CreatedWebhook, Webhook } from "../../contract/jobs/webhook.ts";
+import type { CreatedWebhook, Webhook } from "../../contract/deliveries/webhook.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { Button, Command, Icon } from "../shared/button.tsx";

@@ -4,7 +4,7 @@ import {
   recordFinalizer,
   resourceLabels,
 } from "../../contract/custom-resources/resource-labels.ts";
-import { batchRequest } from "../../contract/jobs/batch.ts";
+import { batchRequest } from "../../contract/batches/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { isAlreadyExists, isForbidden } from "../../kubernetes/kubernetes-error.ts";

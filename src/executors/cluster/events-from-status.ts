@@ -5,7 +5,7 @@ import type {
 import { errorCode, type JobError } from "../../contract/errors.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { canTransition, type JobStatus, workingStatus } from "../../contract/jobs/status.ts";
-import type { TelemetryUpdate } from "../../contract/jobs/worker.ts";
+import type { TelemetryUpdate } from "../../contract/worker-protocol/messages.ts";
 import type { ObservedEvent } from "../../records/jobs/cluster-records.ts";
 import { hasSeenInterruption, interruptionTime } from "../../resources/interruption.ts";
 

@@ -4,7 +4,7 @@ import {
   type TerminationMessage,
   workerContainer,
   workerStep,
-} from "../../contract/jobs/worker.ts";
+} from "../../contract/worker-protocol/messages.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import { resources, type Stored } from "../../kubernetes/resources.ts";

@@ -5,7 +5,7 @@ import { observedWorkerPod, type ObservedWorkerPod } from "./observed-worker-pod
 import type { PodLogCollector } from "./pod-log-collector.ts";
 import { UnknownTokenLimit } from "./unknown-token-limit.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import { workerTokenAudience } from "../../contract/jobs/worker.ts";
+import { workerTokenAudience } from "../../contract/worker-protocol/messages.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { ignoreNotFound, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { objectKey } from "../../kubernetes/object-key.ts";

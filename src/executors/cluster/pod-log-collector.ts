@@ -4,8 +4,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ObservedWorkerPod } from "./observed-worker-pod.ts";
 import type { LossReason, UnreadLogs } from "./unread-logs.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
-import { reportedBlob } from "../../contract/jobs/worker-transfers.ts";
-import { workerContainer, type WorkerEvent, workerEvent } from "../../contract/jobs/worker.ts";
+import { reportedBlob } from "../../contract/worker-protocol/transfers.ts";
+import {
+  workerContainer,
+  type WorkerEvent,
+  workerEvent,
+} from "../../contract/worker-protocol/messages.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { readPodLog } from "../../kubernetes/pod-log.ts";

@@ -12,7 +12,7 @@ import { notSubmitted, rejectionEvent } from "./rejection-event.ts";
 import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
 import { jobStateCodes } from "../../contract/custom-resources/batch-resource.ts";
 import { batchJobId } from "../../contract/id.ts";
-import type { Batch } from "../../contract/jobs/batch.ts";
+import type { Batch } from "../../contract/batches/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";

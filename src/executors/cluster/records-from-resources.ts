@@ -5,8 +5,8 @@ import { compressionJobSpec } from "../../contract/custom-resources/compression-
 import { type ErrorCode, ServiceError } from "../../contract/errors.ts";
 import { formatSpecProblems } from "../../contract/format-problem.ts";
 import { batchChildName, decodeIdTime } from "../../contract/id.ts";
-import { batchName } from "../../contract/jobs/batch.ts";
-import { describeBatchExcess } from "../../contract/jobs/jobs-size.ts";
+import { batchName } from "../../contract/batches/batch.ts";
+import { describeBatchExcess } from "../../contract/batches/jobs-size.ts";
 import type { RequestedRecipe } from "../../contract/jobs/recipe.ts";
 import { effectiveRecipe, findTarget, resolveRecipe } from "../../contract/jobs/resolve-recipe.ts";
 import type { JobStatus } from "../../contract/jobs/status.ts";

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rename } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
-import { keptFolder } from "../../contract/jobs/worker.ts";
+import { keptFolder } from "../../contract/worker-protocol/messages.ts";
 import { statOrUndefined, systemErrorCode } from "../../storage/file-error.ts";
 
 const run = promisify(execFile);

@@ -8,8 +8,13 @@ import {
 } from "./webhook-delivery-records.ts";
 import { isId, newId } from "../../contract/id.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import type { BatchSummary } from "../../contract/jobs/page.ts";
-import { eventType, isWanted, webhook, type WebhookEvent } from "../../contract/jobs/webhook.ts";
+import type { BatchSummary } from "../../contract/batches/batch.ts";
+import {
+  eventType,
+  isWanted,
+  webhook,
+  type WebhookEvent,
+} from "../../contract/deliveries/webhook.ts";
 import { limits } from "../../contract/limits.ts";
 import { batchAddress, jobAddress } from "../../contract/page-addresses.ts";
 import { addWaitingDeliveries } from "../database/counters.ts";

@@ -3,7 +3,7 @@ import type { Selectable } from "kysely";
 import { deleteDeliveries } from "./delivery-records.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { deliveryId } from "../../contract/id.ts";
-import { type WebhookDelivery, webhookDelivery } from "../../contract/jobs/webhook.ts";
+import { type WebhookDelivery, webhookDelivery } from "../../contract/deliveries/webhook.ts";
 import { limits } from "../../contract/limits.ts";
 import type { DeliveryPage, DeliveryQuery } from "../../contract/routes/webhook-routes.ts";
 import { buildPage, parseCursor } from "../database/rows.ts";

@@ -7,7 +7,7 @@ import {
   type Webhook,
   webhook,
   type WebhookRequest,
-} from "../../contract/jobs/webhook.ts";
+} from "../../contract/deliveries/webhook.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Schema } from "../database/schema.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";

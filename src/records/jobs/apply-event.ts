@@ -14,7 +14,7 @@ import {
 import { textLimits } from "../../contract/limits.ts";
 import type { WarningCode } from "../../contract/jobs/warnings.ts";
 import type { Telemetry } from "../../contract/jobs/telemetry.ts";
-import type { TelemetryUpdate, UnnumberedEvent } from "../../contract/jobs/worker.ts";
+import type { TelemetryUpdate, UnnumberedEvent } from "../../contract/worker-protocol/messages.ts";
 import { truncate } from "../../contract/text/truncate.ts";
 
 /** What happens to a job besides what its workers report. */

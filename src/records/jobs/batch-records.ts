@@ -1,10 +1,14 @@
 import type { z } from "zod";
-import type { Batch } from "../../contract/jobs/batch.ts";
+import {
+  type Batch,
+  type BatchPage,
+  type BatchQuery,
+  batchSummary,
+} from "../../contract/batches/batch.ts";
 import type { RetriedBatch } from "../../contract/routes/batch-routes.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { batchId } from "../../contract/id.ts";
 import { job } from "../../contract/jobs/job.ts";
-import { type BatchPage, type BatchQuery, batchSummary } from "../../contract/jobs/page.ts";
 import type { Origin } from "../../contract/people/principal.ts";
 import { batchStatus, type BatchStatus, type JobStatus } from "../../contract/jobs/status.ts";
 import { addAuditEntry, type AuditedChange, findRequester } from "../people/audit-records.ts";

@@ -18,7 +18,7 @@ import {
   type NewJob,
 } from "./insert-jobs.ts";
 import { saveRecords } from "./save-records.ts";
-import type { Batch } from "../../contract/jobs/batch.ts";
+import type { Batch } from "../../contract/batches/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { liveStatuses } from "../../contract/jobs/status.ts";

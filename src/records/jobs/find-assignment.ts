@@ -12,7 +12,7 @@ import {
   type ModelOutline,
   type OptimizedShare,
   optimizedShare,
-} from "../../contract/jobs/worker.ts";
+} from "../../contract/worker-protocol/messages.ts";
 import { currentAttempts, findAttempts, type JobPart } from "./find-attempts.ts";
 import { hasJobBlob } from "../blobs/job-blob-records.ts";
 import { findManifestFiles } from "../blobs/manifest-records.ts";

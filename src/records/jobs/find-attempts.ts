@@ -1,6 +1,10 @@
 import { z } from "zod";
 import { stageName } from "../../contract/jobs/telemetry.ts";
-import { type WorkerEvent, type WorkerStep, workerStep } from "../../contract/jobs/worker.ts";
+import {
+  type WorkerEvent,
+  type WorkerStep,
+  workerStep,
+} from "../../contract/worker-protocol/messages.ts";
 import type { WriteTransaction } from "../database/store.ts";
 
 /** A worker's part of a job that several pods work on. */

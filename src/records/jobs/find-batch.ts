@@ -1,6 +1,5 @@
-import { type Batch, batch as batchSchema } from "../../contract/jobs/batch.ts";
+import { type Batch, batch as batchSchema, batchSummary } from "../../contract/batches/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
-import { batchSummary } from "../../contract/jobs/page.ts";
 import type { JobStatus } from "../../contract/jobs/status.ts";
 import { parseJob, parseResource } from "./find-record.ts";
 import type { WriteTransaction } from "../database/store.ts";

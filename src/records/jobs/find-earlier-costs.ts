@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { parseJob } from "./find-record.ts";
-import type { EarlierCosts } from "../../contract/jobs/worker.ts";
+import type { EarlierCosts } from "../../contract/worker-protocol/messages.ts";
 import type { WriteTransaction } from "../database/store.ts";
 
 /** Newest jobs that are looked at, and those of them that count. */

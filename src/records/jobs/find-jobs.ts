@@ -1,8 +1,8 @@
 import { type Expression, expressionBuilder, type SqlBool } from "kysely";
 import type { JobTexts } from "./read-job-texts.ts";
 import { encodeIdTime, jobId } from "../../contract/id.ts";
-import { type StatusCounts, zeroCounts } from "../../contract/jobs/batch.ts";
-import type { JobCountsQuery, JobQuery } from "../../contract/jobs/page.ts";
+import { type StatusCounts, zeroCounts } from "../../contract/batches/batch.ts";
+import type { JobCountsQuery, JobQuery } from "../../contract/jobs/job-lists.ts";
 import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Origin } from "../../contract/people/principal.ts";

@@ -8,11 +8,15 @@ import {
   type RecordedBaseline,
   recordedBaseline,
 } from "../../contract/jobs/baseline.ts";
-import { type Batch, zeroCounts } from "../../contract/jobs/batch.ts";
+import {
+  type Batch,
+  type BatchSummary,
+  batchSummary,
+  zeroCounts,
+} from "../../contract/batches/batch.ts";
 import type { CreatedBy } from "../../contract/jobs/creation.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
-import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
 import type { Origin } from "../../contract/people/principal.ts";
 import type { Revision } from "../../contract/revision.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type BatchRequest, batchRequest } from "../../contract/jobs/batch.ts";
-import { githubReport } from "../../contract/jobs/github-report.ts";
+import { type BatchRequest, batchRequest } from "../../contract/batches/batch.ts";
+import { githubReport } from "../../contract/batches/github-report.ts";
 import type { Schema } from "../database/schema.ts";
 import type { WriteTransaction } from "../database/store.ts";
 

@@ -7,7 +7,7 @@ import { cancelRecords } from "./save-records.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
-import type { JobCountsQuery, JobQuery } from "../../contract/jobs/page.ts";
+import type { JobCountsQuery, JobQuery } from "../../contract/jobs/job-lists.ts";
 import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Origin } from "../../contract/people/principal.ts";

@@ -5,11 +5,15 @@ import { jobColumns } from "./insert-jobs.ts";
 import { type BatchSource, claimSuite, recordsInSuite } from "./suite-records.ts";
 import { baselineFigures, type RecordedBaseline } from "../../contract/jobs/baseline.ts";
 import type { Requester } from "../../contract/jobs/creation.ts";
-import { deriveBatchStatus, zeroCounts } from "../../contract/jobs/batch.ts";
+import {
+  type BatchSummary,
+  batchSummary,
+  deriveBatchStatus,
+  zeroCounts,
+} from "../../contract/batches/batch.ts";
 import { hasFailedGate } from "../../contract/jobs/gate.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
-import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { maxWarnings } from "../../contract/jobs/telemetry.ts";
 import type { WarningCode } from "../../contract/jobs/warnings.ts";

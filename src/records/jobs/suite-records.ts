@@ -1,8 +1,8 @@
 import { parseReportRow, type ReportRecord } from "./insert-report.ts";
 import { summaryTexts } from "./read-job-texts.ts";
 import { jobSummary } from "../../contract/jobs/job-summary.ts";
-import { type BatchSummary, batchSummary } from "../../contract/jobs/page.ts";
-import type { Suite, SuiteHistory, SuiteHistoryQuery } from "../../contract/jobs/suite.ts";
+import { type BatchSummary, batchSummary } from "../../contract/batches/batch.ts";
+import type { Suite, SuiteHistory, SuiteHistoryQuery } from "../../contract/batches/suite.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Origin } from "../../contract/people/principal.ts";
 import { runReadTransaction, type Store, type WriteTransaction } from "../database/store.ts";

@@ -1,6 +1,10 @@
 import type { Job } from "../../contract/jobs/job.ts";
 import { stageName, type Telemetry } from "../../contract/jobs/telemetry.ts";
-import type { TelemetryUpdate, WorkerEvent, WorkerStep } from "../../contract/jobs/worker.ts";
+import type {
+  TelemetryUpdate,
+  WorkerEvent,
+  WorkerStep,
+} from "../../contract/worker-protocol/messages.ts";
 import type { JobEvent } from "./apply-event.ts";
 import { type AttemptRecord, currentAttempts, type JobPart } from "./find-attempts.ts";
 

@@ -14,7 +14,11 @@ import { translatePartEvent } from "./translate-part-event.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
-import type { ModelOutline, OptimizedShare, WorkerEvent } from "../../contract/jobs/worker.ts";
+import type {
+  ModelOutline,
+  OptimizedShare,
+  WorkerEvent,
+} from "../../contract/worker-protocol/messages.ts";
 import {
   runReadTransaction,
   runWriteTransaction,

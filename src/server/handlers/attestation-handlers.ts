@@ -15,9 +15,12 @@ import {
   isAttested,
   preAuthEncoding,
   statementMediaType,
-} from "../../contract/jobs/attestation.ts";
-import { describeModelBom } from "../../contract/jobs/model-bom.ts";
-import { bundleSignature, describeSignedModel } from "../../contract/jobs/model-signature.ts";
+} from "../../contract/attestations/attestation.ts";
+import { describeModelBom } from "../../contract/attestations/model-bom.ts";
+import {
+  bundleSignature,
+  describeSignedModel,
+} from "../../contract/attestations/model-signature.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { Caller } from "../../auth/authenticate.ts";

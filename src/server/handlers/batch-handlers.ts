@@ -6,7 +6,7 @@ import { requireAllowedReport, resolveReport } from "./resolve-report.ts";
 import { type RepeatedBatch, resubmitJobs } from "./resubmit-jobs.ts";
 import type { Caller } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import { type Batch, batch as batchSchema, batchFields } from "../../contract/jobs/batch.ts";
+import { type Batch, batch as batchSchema, batchFields } from "../../contract/batches/batch.ts";
 import { hasScope, reachedOrigin } from "../../contract/people/may.ts";
 import { creationOwner } from "../../contract/people/principal.ts";
 import { retriedBatch } from "../../contract/routes/batch-routes.ts";

@@ -1,4 +1,4 @@
-import { type Batch, batchName, type BatchRequest } from "../../contract/jobs/batch.ts";
+import { type Batch, batchName, type BatchRequest } from "../../contract/batches/batch.ts";
 import type { CreatedBy } from "../../contract/jobs/creation.ts";
 import { batchChildName, newId } from "../../contract/id.ts";
 import type { Owner } from "../../contract/people/principal.ts";

@@ -11,7 +11,7 @@ import {
   job as jobSchema,
   type JobRequest,
 } from "../../contract/jobs/job.ts";
-import type { JobPage, JobSummaryPage } from "../../contract/jobs/page.ts";
+import type { JobPage, JobSummaryPage } from "../../contract/jobs/job-lists.ts";
 import { replaceDataSources } from "../../contract/jobs/recipe-data.ts";
 import { isTerminal, type JobKind, type JobStatus } from "../../contract/jobs/status.ts";
 import { limits } from "../../contract/limits.ts";

@@ -1,6 +1,6 @@
 import type { Caller } from "../../auth/authenticate.ts";
 import { requirePermission } from "../../contract/people/may.ts";
-import type { BatchRequest } from "../../contract/jobs/batch.ts";
+import type { BatchRequest } from "../../contract/batches/batch.ts";
 import { validationError } from "../http/field-errors.ts";
 import type { ServerContext } from "../http/server-context.ts";
 

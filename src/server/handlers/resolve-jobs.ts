@@ -1,7 +1,7 @@
 import { listDataFields, replaceDataSources } from "../../contract/jobs/recipe-data.ts";
 import { type FieldError, ServiceError } from "../../contract/errors.ts";
 import type { JobRequest } from "../../contract/jobs/job.ts";
-import { describeExcess } from "../../contract/jobs/jobs-size.ts";
+import { describeExcess } from "../../contract/batches/jobs-size.ts";
 import {
   effectiveRecipe,
   explainUnplanned,

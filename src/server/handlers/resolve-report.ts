@@ -1,12 +1,12 @@
 import type { BatchContents } from "./create-batch.ts";
 import type { Caller } from "../../auth/authenticate.ts";
 import type { FieldError } from "../../contract/errors.ts";
-import type { BatchRequest } from "../../contract/jobs/batch.ts";
+import type { BatchRequest } from "../../contract/batches/batch.ts";
 import {
   checkReportRules,
   mergeGates,
   type ReportRules,
-} from "../../contract/jobs/report-rules.ts";
+} from "../../contract/batches/report-rules.ts";
 import { isPublicRun } from "../../contract/people/is-public-run.ts";
 import { hasScope, requirePermission } from "../../contract/people/may.ts";
 import { parseRepositoryId, type Workflow } from "../../contract/people/principal.ts";

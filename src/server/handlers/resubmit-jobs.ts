@@ -1,5 +1,5 @@
 import type { RetriedBatch } from "../../contract/routes/batch-routes.ts";
-import { type BatchRequest, groupByTargets } from "../../contract/jobs/batch.ts";
+import { type BatchRequest, groupByTargets } from "../../contract/batches/batch.ts";
 import type { CreatedBy } from "../../contract/jobs/creation.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import type { Owner } from "../../contract/people/principal.ts";

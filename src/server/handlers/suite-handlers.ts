@@ -1,5 +1,5 @@
 import { reachedOrigin } from "../../contract/people/may.ts";
-import type { SuiteBatch } from "../../contract/jobs/suite.ts";
+import type { SuiteBatch } from "../../contract/batches/suite.ts";
 import type { ReportRecord } from "../../records/jobs/insert-report.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import type { ServerContext } from "../http/server-context.ts";

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
-import { createdWebhook } from "../../contract/jobs/webhook.ts";
+import { createdWebhook } from "../../contract/deliveries/webhook.ts";
 import { checkUrl } from "../../storage/public-address.ts";
 import { generateWebhookSecret } from "../../webhooks/sign-event.ts";
 import { findCreated, readIdempotency, replayedHeaders } from "./idempotency.ts";

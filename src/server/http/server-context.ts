@@ -3,7 +3,7 @@ import type { TokenExchange } from "../../auth/token-exchange.ts";
 import type { ServiceStatus } from "../../contract/service-status.ts";
 import type { Target } from "../../contract/jobs/target.ts";
 import type { TrustPolicy } from "../../contract/people/trust-policy.ts";
-import type { Assignment } from "../../contract/jobs/worker.ts";
+import type { Assignment } from "../../contract/worker-protocol/messages.ts";
 import type { Executor } from "../../executors/executor.ts";
 import type { GitHubApp } from "../../github-app/open-github-app.ts";
 import type { Log } from "../../log/json-log.ts";

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { limits } from "../../contract/limits.ts";
 import { sha256 as sha256Schema } from "../../contract/models/model.ts";
-import { type UploadAnswer, uploadQuestion } from "../../contract/jobs/worker-transfers.ts";
+import { type UploadAnswer, uploadQuestion } from "../../contract/worker-protocol/transfers.ts";
 import type { Blob } from "../../storage/blob-store.ts";
 import { checkContentSize } from "../../storage/receive-file.ts";
 import { blobResponse } from "../http/blob-response.ts";

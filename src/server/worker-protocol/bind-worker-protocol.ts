@@ -1,8 +1,8 @@
 import type { Hono } from "hono";
 import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
-import { reportedBlob } from "../../contract/jobs/worker-transfers.ts";
-import { type WorkerEvent, workerEvents } from "../../contract/jobs/worker.ts";
+import { reportedBlob } from "../../contract/worker-protocol/transfers.ts";
+import { type WorkerEvent, workerEvents } from "../../contract/worker-protocol/messages.ts";
 import type { HeldMemory } from "../http/body-memory.ts";
 import { parseBody, readJson } from "../http/read-request.ts";
 import type { ServerContext } from "../http/server-context.ts";

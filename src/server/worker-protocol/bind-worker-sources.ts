@@ -5,7 +5,7 @@ import type { Hono } from "hono";
 import type { Dispatcher } from "undici";
 import { z } from "zod";
 import { ServiceError } from "../../contract/errors.ts";
-import { sourceQuestion } from "../../contract/jobs/worker-transfers.ts";
+import { sourceQuestion } from "../../contract/worker-protocol/transfers.ts";
 import { limits } from "../../contract/limits.ts";
 import { isSourceBeside } from "../../contract/models/model-source.ts";
 import { failureReason, modelFetchError } from "../../storage/download.ts";

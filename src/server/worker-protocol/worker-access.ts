@@ -3,8 +3,8 @@ import {
   invalidTokenError,
   readBearerToken,
 } from "../../auth/authenticate.ts";
-import { assignedBlobs, reportedBlob } from "../../contract/jobs/worker-transfers.ts";
-import type { WorkerEvent } from "../../contract/jobs/worker.ts";
+import { assignedBlobs, reportedBlob } from "../../contract/worker-protocol/transfers.ts";
+import type { WorkerEvent } from "../../contract/worker-protocol/messages.ts";
 import { validationError } from "../http/field-errors.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import type { ServerContext } from "../http/server-context.ts";

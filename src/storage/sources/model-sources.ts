@@ -1,6 +1,6 @@
 import { ServiceError } from "../../contract/errors.ts";
 import type { BucketAccess, SourceCredentials } from "../../contract/models/source-credentials.ts";
-import type { LocatedSource } from "../../contract/jobs/worker-transfers.ts";
+import type { LocatedSource } from "../../contract/worker-protocol/transfers.ts";
 import { presignRequest } from "../s3/s3-client.ts";
 import {
   createHubAgent,

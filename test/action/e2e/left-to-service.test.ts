@@ -5,7 +5,7 @@ import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test, { type TestContext } from "node:test";
-import type { Batch } from "../../../src/contract/jobs/batch.ts";
+import type { Batch } from "../../../src/contract/batches/batch.ts";
 import {
   appId,
   gitHubAppFileContent,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { childCompressionJob } from "../../../src/resources/child-compression-job.ts";
-import type { Batch } from "../../../src/contract/jobs/batch.ts";
+import type { Batch } from "../../../src/contract/batches/batch.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { createTestNamespace } from "../../support/cluster/shared-cluster.ts";

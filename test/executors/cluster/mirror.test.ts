@@ -9,7 +9,7 @@ import {
   resourceLabels,
 } from "../../../src/contract/custom-resources/resource-labels.ts";
 import type { JobStatus } from "../../../src/contract/jobs/status.ts";
-import { assignment } from "../../../src/contract/jobs/worker.ts";
+import { assignment } from "../../../src/contract/worker-protocol/messages.ts";
 import { batches, compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { childCompressionJob } from "../../../src/resources/child-compression-job.ts";
 import { resolveBatchId, resolveJobId } from "../../../src/resources/job-identity.ts";

@@ -10,7 +10,7 @@ import {
   recordFinalizer,
   resourceLabels,
 } from "../../../src/contract/custom-resources/resource-labels.ts";
-import { assignment } from "../../../src/contract/jobs/worker.ts";
+import { assignment } from "../../../src/contract/worker-protocol/messages.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import { isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";

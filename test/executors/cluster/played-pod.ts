@@ -4,7 +4,7 @@ import {
   type TerminationMessage,
   type WorkerEvent,
   workerEventsAnswer,
-} from "../../../src/contract/jobs/worker.ts";
+} from "../../../src/contract/worker-protocol/messages.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { resolveJobId } from "../../../src/resources/job-identity.ts";
 import { isAlreadyExists } from "../../../src/kubernetes/kubernetes-error.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { assignment } from "../../../src/contract/jobs/worker.ts";
+import { assignment } from "../../../src/contract/worker-protocol/messages.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { workerServiceAccount } from "../../support/cluster/pod-token.ts";

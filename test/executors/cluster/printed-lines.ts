@@ -1,4 +1,4 @@
-import { workerEvent } from "../../../src/contract/jobs/worker.ts";
+import { workerEvent } from "../../../src/contract/worker-protocol/messages.ts";
 
 /** The lines that a worker printed as events, without what it says beside them of the service. */
 export function printedLines(output: readonly string[]): string[] {

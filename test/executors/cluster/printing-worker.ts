@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
-import type { TerminationMessage } from "../../../src/contract/jobs/worker.ts";
-import { workerExit } from "../../../src/contract/jobs/worker-exit.ts";
+import type { TerminationMessage } from "../../../src/contract/worker-protocol/messages.ts";
+import { workerExit } from "../../../src/contract/worker-protocol/exit-codes.ts";
 import { EventSender } from "../../../src/worker/reporter.ts";
 import { findTerminationLog } from "../../../src/worker/job-end.ts";
 import { createServiceConnection } from "../../../src/worker/service-connection.ts";

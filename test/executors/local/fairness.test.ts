@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { access, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
-import { keptFolder } from "../../../src/contract/jobs/worker.ts";
+import { keptFolder } from "../../../src/contract/worker-protocol/messages.ts";
 import { projectWait } from "../../../src/contract/limits.ts";
 import { listJobs, makeNewBatch, makeNewJob } from "../../records/new-jobs.ts";
 import { project, startService } from "./local-service.ts";

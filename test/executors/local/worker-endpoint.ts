@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { json } from "node:stream/consumers";
-import { workerEvents } from "../../../src/contract/jobs/worker.ts";
+import { workerEvents } from "../../../src/contract/worker-protocol/messages.ts";
 import type { Records } from "../../../src/records/open-records.ts";
 import type { BlobStore } from "../../../src/storage/blob-store.ts";
 import { storeSentBlob } from "../../support/store-sent-blob.ts";

@@ -4,7 +4,7 @@ import {
   type WorkerPod,
 } from "../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import { maxAttempts, maxDisruptions } from "../../../src/contract/limits.ts";
-import { workerExit } from "../../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../../src/contract/worker-protocol/exit-codes.ts";
 import { makePod, start } from "./make-job.ts";
 
 const retries = maxAttempts - 1 + maxDisruptions;

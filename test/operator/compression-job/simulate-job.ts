@@ -25,7 +25,7 @@ import {
 } from "../../../src/contract/jobs/status.ts";
 import { hasSeenInterruption, interruptionTime } from "../../../src/resources/interruption.ts";
 import { jobStep } from "../../../src/resources/job-identity.ts";
-import { readTerminationMessage } from "../../../src/contract/jobs/worker.ts";
+import { readTerminationMessage } from "../../../src/contract/worker-protocol/messages.ts";
 import { makeChild, makeObservedState } from "./make-job.ts";
 import { SimulatedCluster } from "./simulate-cluster.ts";
 

@@ -1,6 +1,6 @@
 import { Agent, request } from "undici";
 import { z } from "zod";
-import { workerTokenAudience } from "../../../src/contract/jobs/worker.ts";
+import { workerTokenAudience } from "../../../src/contract/worker-protocol/messages.ts";
 import type { Cluster } from "./cluster.ts";
 
 export const workerServiceAccount = "model-optimization-worker";

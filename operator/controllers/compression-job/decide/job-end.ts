@@ -22,7 +22,7 @@ import type { JobError } from "../../../../src/contract/errors.ts";
 import type { StatusCause } from "../../../../src/contract/jobs/status-reasons.ts";
 import { isTerminal, leadsTo } from "../../../../src/contract/jobs/status.ts";
 import { hasSeenInterruption } from "../../../../src/resources/interruption.ts";
-import { readTerminationMessage } from "../../../../src/contract/jobs/worker.ts";
+import { readTerminationMessage } from "../../../../src/contract/worker-protocol/messages.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { isWorking, type WorkerPod } from "../observe/worker-pod.ts";
 

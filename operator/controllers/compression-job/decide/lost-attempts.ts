@@ -1,5 +1,5 @@
 import type { JobAttempts } from "../../../../src/contract/custom-resources/compression-job.ts";
-import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../../../src/contract/worker-protocol/exit-codes.ts";
 import { textLimits } from "../../../../src/contract/limits.ts";
 import { truncate } from "../../../../src/contract/text/truncate.ts";
 import { describeDisruption } from "../../../../src/resources/disruption.ts";

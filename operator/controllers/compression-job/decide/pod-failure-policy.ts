@@ -1,7 +1,10 @@
 import type { JobError } from "../../../../src/contract/errors.ts";
 import { maxAttempts, maxDisruptions } from "../../../../src/contract/limits.ts";
-import { readTerminationMessage, workerContainer } from "../../../../src/contract/jobs/worker.ts";
-import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
+import {
+  readTerminationMessage,
+  workerContainer,
+} from "../../../../src/contract/worker-protocol/messages.ts";
+import { workerExit } from "../../../../src/contract/worker-protocol/exit-codes.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import type { WorkerPod } from "../observe/worker-pod.ts";
 import { deadlineError, hasPassedDeadline } from "./deadline-seconds.ts";

@@ -10,7 +10,7 @@ import {
   workerContainer,
   workerStop,
   workerTokenAudience,
-} from "../../../../src/contract/jobs/worker.ts";
+} from "../../../../src/contract/worker-protocol/messages.ts";
 import type { JobCosts } from "../../../../src/contract/jobs/telemetry.ts";
 import { quantityValue } from "../../../../src/contract/text/kubernetes-names.ts";
 import type { KubernetesJob, Pod } from "../../../../src/kubernetes/resources.ts";

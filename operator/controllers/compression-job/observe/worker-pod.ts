@@ -1,7 +1,7 @@
 import type { JobSettings } from "./job-settings.ts";
 import { parseOptionalTime } from "./worker-job.ts";
 import { resourceLabels } from "../../../../src/contract/custom-resources/resource-labels.ts";
-import { workerContainer } from "../../../../src/contract/jobs/worker.ts";
+import { workerContainer } from "../../../../src/contract/worker-protocol/messages.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import type { ObservedPod } from "../../../../src/resources/observed-resources.ts";
 

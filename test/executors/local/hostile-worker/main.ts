@@ -7,7 +7,10 @@ import { networkInterfaces } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Agent, request } from "undici";
-import { assignment, type UnnumberedEvent } from "../../../../src/contract/jobs/worker.ts";
+import {
+  assignment,
+  type UnnumberedEvent,
+} from "../../../../src/contract/worker-protocol/messages.ts";
 
 /** Tries everything that a worker must not be able to do, logs what it did, and crashes. */
 const { MOS_SERVICE_URL, MOS_JOB_ID = "", MOS_JOB_TOKEN, MOS_STORAGE_DIR = "" } = process.env;

@@ -4,7 +4,7 @@ import {
   assignment,
   type UnnumberedEvent,
   workerEventsAnswer,
-} from "../../../../src/contract/jobs/worker.ts";
+} from "../../../../src/contract/worker-protocol/messages.ts";
 
 /** Does what the name of its job's model says, over the real protocol. */
 const { MOS_SERVICE_URL, MOS_JOB_ID, MOS_JOB_TOKEN, MOS_WORK_DIR = "" } = process.env;

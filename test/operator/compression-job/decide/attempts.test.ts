@@ -7,7 +7,7 @@ import {
 } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import { maxAttempts } from "../../../../src/contract/limits.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
-import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../../../src/contract/worker-protocol/exit-codes.ts";
 import { jobSettings, makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
 
 const second = 1000;

@@ -3,7 +3,7 @@ import test from "node:test";
 import { decide } from "../../../../operator/controllers/compression-job/decide/decide.ts";
 import type { ObservedState } from "../../../../operator/controllers/compression-job/observe/observed-state.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
-import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../../../src/contract/worker-protocol/exit-codes.ts";
 import { makeChild, makeJob, makeObservedState, makePod, makeWarning, start } from "../make-job.ts";
 
 const metadata = { finalizers: [recordFinalizer], generation: 3 };

@@ -10,7 +10,7 @@ import { mayRun } from "../../../../operator/controllers/compression-job/observe
 import { conditionTypes } from "../../../../src/contract/custom-resources/condition.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { isTerminal, jobStatus } from "../../../../src/contract/jobs/status.ts";
-import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../../../src/contract/worker-protocol/exit-codes.ts";
 import { parseResponseJson } from "../../../../src/kubernetes/cluster-client.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
 import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";

@@ -8,7 +8,7 @@ import type { ObservedState } from "../../../../operator/controllers/compression
 import type { CompressionJobStatus } from "../../../../src/contract/custom-resources/compression-job.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import type { ErrorCode } from "../../../../src/contract/errors.ts";
-import { workerExit } from "../../../../src/contract/jobs/worker-exit.ts";
+import { workerExit } from "../../../../src/contract/worker-protocol/exit-codes.ts";
 import { makeChild, makeJob, makePod, makeWarning, makeObservedState, start } from "../make-job.ts";
 
 const withFinalizer = { finalizers: [recordFinalizer] };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Job } from "./job.ts";
+import type { Job } from "../jobs/job.ts";
 
 /** What the payload of an envelope is, as in-toto names it. */
 export const statementMediaType = "application/vnd.in-toto+json";

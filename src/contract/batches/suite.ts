@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { batchId } from "../id.ts";
-import { jobSummary } from "./job-summary.ts";
+import { jobSummary } from "../jobs/job-summary.ts";
 import { limits } from "../limits.ts";
-import { batchSummary, integerParameter } from "./page.ts";
+import { batchSummary } from "./batch.ts";
+import { integerParameter } from "../page.ts";
 import { revision } from "../revision.ts";
 
 const suiteName = z.string().min(1).max(200);

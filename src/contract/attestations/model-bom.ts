@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { AttestedJob } from "./attestation.ts";
-import { describeGate } from "./describe-gate.ts";
+import { describeGate } from "../jobs/describe-gate.ts";
 
 /** A bill of materials in the form of CycloneDX, whose own schema says what it has. */
 export const modelBom = z

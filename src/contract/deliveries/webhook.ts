@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { boundedText } from "../text/bounded-text.ts";
 import { deliveryId, webhookId } from "../id.ts";
-import { jobSummary } from "./job-summary.ts";
+import { jobSummary } from "../jobs/job-summary.ts";
 import { limits } from "../limits.ts";
-import { batchSummary } from "./page.ts";
-import { batchStatus, jobStatus } from "./status.ts";
+import { batchSummary } from "../batches/batch.ts";
+import { batchStatus, jobStatus } from "../jobs/status.ts";
 
 type EventType = `job.${string}` | `batch.${string}`;
 

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { artifact } from "./artifact.ts";
-import { gateLimits } from "./gate.ts";
-import { logLine, reportedLine } from "./log.ts";
-import { recipe } from "./recipe.ts";
-import { jobKind, jobOutcome, workingStatus } from "./status.ts";
-import { target } from "./target.ts";
-import { endedStage, jobCosts, telemetry } from "./telemetry.ts";
+import { artifact } from "../jobs/artifact.ts";
+import { gateLimits } from "../jobs/gate.ts";
+import { logLine, reportedLine } from "../jobs/log.ts";
+import { recipe } from "../jobs/recipe.ts";
+import { jobKind, jobOutcome, workingStatus } from "../jobs/status.ts";
+import { target } from "../jobs/target.ts";
+import { endedStage, jobCosts, telemetry } from "../jobs/telemetry.ts";
 import { jobError } from "../errors.ts";
 import { jobId } from "../id.ts";
 import { textLimits } from "../limits.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { listDataSources } from "./recipe-data.ts";
-import type { Assignment, WorkerEvent } from "./worker.ts";
+import { listDataSources } from "../jobs/recipe-data.ts";
+import type { Assignment, WorkerEvent } from "./messages.ts";
 import { findUploadHash, modelSource } from "../models/model-source.ts";
 
 /** Body of `POST /worker/v1/jobs/{id}/blobs/{sha256}/upload`: a worker asks how to send a file. */

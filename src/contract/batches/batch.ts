@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { createdBy } from "./creation.ts";
-import { gateLimits } from "./gate.ts";
+import { createdBy } from "../jobs/creation.ts";
+import { gateLimits } from "../jobs/gate.ts";
 import { githubReport } from "./github-report.ts";
-import { deadlineSeconds, displayName, dryRun, labels } from "./job.ts";
-import { requestedRecipe } from "./recipe.ts";
+import { deadlineSeconds, displayName, dryRun, labels } from "../jobs/job.ts";
+import { requestedRecipe } from "../jobs/recipe.ts";
 import {
   batchStatus,
   type BatchStatus,
@@ -11,11 +11,12 @@ import {
   jobKind,
   jobStatus,
   type JobStatus,
-} from "./status.ts";
-import { targetName } from "./target.ts";
+} from "../jobs/status.ts";
+import { targetName } from "../jobs/target.ts";
 import { batchId, jobId } from "../id.ts";
 import { textLimits } from "../limits.ts";
 import { modelReference } from "../models/model.ts";
+import { nextCursor, pageFields } from "../page.ts";
 import { revision } from "../revision.ts";
 import { type Rule, withRules } from "../rule.ts";
 import { boundedText } from "../text/bounded-text.ts";
@@ -186,3 +187,20 @@ export function groupByTargets<Pair extends { readonly model: object; readonly t
     };
   });
 }
+
+export const batchQuery = z.strictObject({
+  ...pageFields,
+  status: z
+    .array(batchStatus)
+    .optional()
+    .describe("Batches in one of these statuses; repeat the parameter for several."),
+  suite: z.string().max(200).optional().describe("Batches of this suite."),
+});
+export type BatchQuery = z.infer<typeof batchQuery>;
+
+export const batchSummary = batch.omit({ jobs: true }).meta({ id: "BatchSummary" });
+export type BatchSummary = z.infer<typeof batchSummary>;
+export const batchPage = z
+  .object({ batches: z.array(batchSummary), nextCursor })
+  .meta({ id: "BatchPage" });
+export type BatchPage = z.infer<typeof batchPage>;

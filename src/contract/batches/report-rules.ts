@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { type FailOn, failOnTable } from "./action.ts";
 import type { BatchRequest } from "./batch.ts";
-import { gateName, type GateName } from "./gate-table.ts";
-import { gateLimits, type GateLimits } from "./gate.ts";
+import { gateName, type GateName } from "../jobs/gate-table.ts";
+import { gateLimits, type GateLimits } from "../jobs/gate.ts";
 import type { FieldError } from "../errors.ts";
 import { textLimits } from "../limits.ts";
 import { isGlobMatch } from "../text/glob.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type FailOn, failOnTable, type JobChecks, jobChecksTable } from "./action.ts";
 import { boundedText } from "../text/bounded-text.ts";
-import { gateName } from "./gate-table.ts";
+import { gateName } from "../jobs/gate-table.ts";
 import { textLimits } from "../limits.ts";
 import { commit } from "../revision.ts";
 

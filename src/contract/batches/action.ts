@@ -1,5 +1,5 @@
 import { describeChoices } from "../text/describe-choices.ts";
-import { jobKindTable } from "./status.ts";
+import { jobKindTable } from "../jobs/status.ts";
 
 export interface ActionInput {
   readonly description: string;
