@@ -63,8 +63,8 @@ function endWithAttempt(
   body: Dispatcher.ResponseData["body"],
 ): Disposable {
   const check = async () => {
-    const assignment = await records.workers.findAssignment(id, attempt);
-    if (assignment === undefined) body.destroy(new Error("The attempt is over"));
+    if (await records.workers.isOpen(id, attempt)) return;
+    body.destroy(new Error("The attempt is over"));
   };
   const timer = setInterval(() => {
     // While the records cannot be read, nobody says that it is over.
