@@ -127,7 +127,7 @@ export function tooManyReadingsError(): ServiceError {
 /** @throws ServiceError upload_offset_mismatch */
 export function checkUploadOffset(offset: number, keptBytes: number): void {
   if (offset <= keptBytes) return;
-  const reason = `${keptBytes} bytes are kept, so ${keptBytes} or less is allowed`;
+  const reason = `${keptBytes} bytes are kept, so it may go on at ${keptBytes} or before`;
   throw uploadOffsetError(`The upload cannot go on at byte ${offset}: ${reason}`, keptBytes);
 }
 

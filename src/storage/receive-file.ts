@@ -53,7 +53,7 @@ async function writeSource(
 /** @throws ServiceError payload_too_large */
 export function checkContentSize(bytes: number, maxBytes: number): void {
   if (bytes <= maxBytes) return;
-  const message = `Content is larger than the allowed ${maxBytes} bytes`;
+  const message = `The content has more bytes than the ${maxBytes} allowed`;
   throw new ServiceError("payload_too_large", message);
 }
 

@@ -221,7 +221,7 @@ function countStages(
   const count = stages ?? least;
   if (count > maxPipelineStages) {
     throw recipeUnsupportedError(
-      `${count} stages are needed, and ${maxPipelineStages} are allowed`,
+      `${count} stages are needed; at most ${maxPipelineStages} are allowed`,
     );
   }
   if (count < least) {
