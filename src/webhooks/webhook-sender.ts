@@ -51,7 +51,7 @@ class WebhookSender implements AsyncDisposable {
       everyMs: recheckMs,
       wakeOn: (wake) => {
         this.#wake = wake;
-        return records.changes.onSending(wake);
+        return records.changes.on("sending", wake);
       },
       onError: (error) => log("error", "Webhooks cannot be read", { error }),
     });

@@ -42,11 +42,11 @@ function collect(listen: (listener: (id: string) => void) => unknown): Set<strin
 
 test("a replica hears what another one commits", { skip: postgresMissing }, async (t) => {
   const { one, other } = await openReplicas(t);
-  const changed = collect((listener) => other.changes.onChanged(listener));
-  const cancelling = collect((listener) => other.changes.onCancelling(listener));
-  const ended = collect((listener) => other.changes.onEnded(listener));
+  const changed = collect((listener) => other.changes.on("changed", listener));
+  const cancelling = collect((listener) => other.changes.on("cancelling", listener));
+  const ended = collect((listener) => other.changes.on("ended", listener));
   const [endedHere, endedThere] = [one, other].map(({ changes }) =>
-    collect((listener) => changes.onEndedHere(listener)),
+    collect((listener) => changes.on("endedHere", listener)),
   );
   const waiting = new Set<string>();
   other.changes.onRemoteCommit((effects) => effects.waiting.forEach((id) => waiting.add(id)));

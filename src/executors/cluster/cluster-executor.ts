@@ -248,8 +248,8 @@ class CoalescingSource implements RecordChangeSource {
 
   constructor(changes: Records["changes"]) {
     this.#unsubscribe = [
-      changes.onCancelling((id) => this.#listener(id, "urgent")),
-      changes.onChanged((id) => this.#enqueueLater(id)),
+      changes.on("cancelling", (id) => this.#listener(id, "urgent")),
+      changes.on("changed", (id) => this.#enqueueLater(id)),
       changes.onRemoteCommit(({ waiting }) => this.enqueue([...waiting])),
     ];
   }

@@ -113,7 +113,7 @@ class LocalExecutor implements Executor {
       // What was kept for an attempt that does not come.
       if (!this.#stops.has(jobId)) void this.#removeScratch(jobId);
     };
-    this.#unsubscribe = [changes.onCancelling(stop), changes.onEnded(onEnded)];
+    this.#unsubscribe = [changes.on("cancelling", stop), changes.on("ended", onEnded)];
     const add = (project: string, jobIds: readonly string[]) => this.submit(project, jobIds);
     const listRunning = () => [...this.#stops.keys()];
     this.#replicas = followReplicas({ add, remove, listRunning, stop }, options);

@@ -242,7 +242,7 @@ interface ShownJob {
 function shareReads(context: ServerContext): (project: string, id: string) => Promise<ShownJob> {
   const reading = new Map<string, Promise<ShownJob | undefined>>();
   const { changes } = context.records;
-  changes.onChanged((id) => reading.delete(id));
+  changes.on("changed", (id) => reading.delete(id));
   changes.onGap(() => reading.clear());
   const begin = (id: string) => {
     const read = readShownJob(context, id).finally(() => {

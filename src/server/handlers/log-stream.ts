@@ -95,7 +95,7 @@ export interface LogFeeds {
 /** The logs that are followed now. */
 export function createLogFeeds({ jobs, logs, changes }: Records): LogFeeds {
   const followed = new Map<string, FollowedLog>();
-  changes.onChanged((id) => followed.get(id)?.change());
+  changes.on("changed", (id) => followed.get(id)?.change());
   changes.onGap(() => followed.forEach((log) => log.change()));
 
   async function readChunk(jobId: string, format: LogFormat, { after, version }: Position) {
