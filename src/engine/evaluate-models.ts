@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { ServiceError } from "../contract/errors.ts";
 import type { GateLimits } from "../contract/jobs/gate.ts";
-import type { Latency } from "../contract/jobs/latency.ts";
+import { type Latency, maxLatencyShapes } from "../contract/jobs/latency.ts";
 import type { Evaluation } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import { measureAccuracy } from "./accuracy/measure-accuracy.ts";
@@ -13,7 +13,7 @@ import { describeDevice } from "./evaluate/describe-device.ts";
 import { findDistinctSamples, type SampleOptions } from "./samples/open-samples.ts";
 import type { EvaluationWarning } from "./evaluate/evaluation-warning.ts";
 import type { Sample } from "./runtime/tensor-data.ts";
-import { timeModels } from "./latency/time-models.ts";
+import { compareLatency } from "./latency/compare-latency.ts";
 
 interface EvaluationFigures extends Pick<
   Telemetry,
@@ -103,41 +103,42 @@ async function measureTimes(
   { source }: Recording,
   settings: Settings,
 ): Promise<void> {
-  const obstacle = settings.timingObstacle ?? runs.timingObstacle;
+  const budgetSeconds = settings.evaluation.latencyBudgetSeconds;
+  const unasked =
+    budgetSeconds === 0 ? "the recipe's evaluation.latencyBudgetSeconds is 0" : undefined;
+  const obstacle = settings.timingObstacle ?? runs.timingObstacle ?? unasked;
   if (obstacle !== undefined) {
     const message = `Latency was not timed: ${obstacle}`;
     settings.onMeasured({ warnings: [{ code: "latency_not_timed", message }] });
     return;
   }
-  const samples = await findDistinctSamples(source, settings.executionProvider);
-  const onProgress = scaleProgress(settings, steps.compare, steps.time);
-  const { latency, warnings } = await timeModels(samples, {
-    ...settings,
+  settings.log(`Timing both models for ${budgetSeconds} s at most, ${settings.threads} threads`);
+  const distinct = await findDistinctSamples(source, settings.executionProvider);
+  const timing = { ...settings, samples: distinct.slice(0, maxLatencyShapes), budgetSeconds };
+  const { latency, warnings } = await compareLatency({
+    ...timing,
     limit: settings.latencyLimits?.maxLatencyRatio,
-    onProgress,
+    onProgress: scaleProgress(settings, steps.compare, steps.time),
   });
   settings.onMeasured({ latency, warnings: [...warnings] });
-  if (latency !== undefined) await timeBaseline(latency, samples, settings);
+  await timeBaseline(latency, timing);
 }
 
 /** Times the result against the baseline's. That it cannot be run says nothing of the result. */
 async function timeBaseline(
   latency: Latency,
-  samples: readonly Sample[],
-  settings: Settings,
+  timing: Settings & { readonly samples: readonly Sample[]; readonly budgetSeconds: number },
 ): Promise<void> {
-  const { baselinePath, signal, onMeasured, onProgress } = settings;
-  const { maxLatencyRegression } = settings.latencyLimits ?? {};
+  const { baselinePath, signal, onMeasured, onProgress } = timing;
+  const { maxLatencyRegression } = timing.latencyLimits ?? {};
   if (baselinePath === undefined) return;
-  const paths = { originalPath: baselinePath, resultPath: settings.resultPath };
   try {
-    const timed = await timeModels(samples, {
-      ...settings,
-      ...paths,
+    const timed = await compareLatency({
+      ...timing,
+      originalPath: baselinePath,
       limit: maxLatencyRegression === undefined ? undefined : 1 + maxLatencyRegression,
       onProgress: (_, message) => onProgress(steps.time, `${message}, with the baseline's result`),
     });
-    if (timed.latency === undefined) return;
     const { ratio, ratioLow, ratioHigh, sessions } = timed.latency;
     onMeasured({ latency: { ...latency, baseline: { ratio, ratioLow, ratioHigh, sessions } } });
   } catch (error) {
