@@ -6,7 +6,7 @@ import {
   requireProductMatrix,
 } from "./consumer-matrix.ts";
 import { gatherAffineRows, gatherPackedRows } from "./gather-rows.ts";
-import { intAttributes } from "./int-attributes.ts";
+import { intAttributes } from "../../onnx/node-attributes.ts";
 import { multiplyIntegers } from "./multiply-integers.ts";
 import { findStaticObstacle, multiplyStatic } from "./multiply-static.ts";
 import { findRecurrentObstacle, quantizeLstm } from "./quantize-lstm.ts";
