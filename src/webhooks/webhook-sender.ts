@@ -7,10 +7,7 @@ import { truncate } from "../contract/text/truncate.ts";
 import { errorMessage } from "../log/error-message.ts";
 import type { Log } from "../log/json-log.ts";
 import { whileLeading } from "../records/database/while-leading.ts";
-import type {
-  AttemptOutcome,
-  DueDelivery,
-} from "../records/deliveries/webhook-delivery-records.ts";
+import type { AttemptOutcome, DueDelivery } from "../records/deliveries/webhook-queue.ts";
 import type { Records } from "../records/open-records.ts";
 import { type Connections, openConnections } from "../storage/connections.ts";
 import { checkUrl } from "../storage/public-address.ts";

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import { deleteDeliveries } from "./delivery-records.ts";
+import { deleteDeliveries } from "./webhook-delivery-records.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { newId } from "../../contract/id.ts";
 import {
