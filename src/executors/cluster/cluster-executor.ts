@@ -65,7 +65,7 @@ class ClusterExecutor implements Executor {
 
   constructor(options: ClusterExecutorOptions) {
     const { records, log, metrics } = options;
-    const changes = createRecordChangeSource(records);
+    const changes = new RecordChangeSource(records.changes);
     const context = createSyncContext(options, (id) => changes.enqueue([id]));
     this.workers = authenticateWorkers(context, options.workerServiceAccount);
     const callers = options.acceptsServiceAccountTokens
@@ -229,18 +229,8 @@ function recordController(context: SyncContext, changes: RecordChangeSource): Co
 /** A job changes many times a second while it is worked on; its status is written less often. */
 const coalesceMs = 500;
 
-interface RecordChangeSource extends Source {
-  /** Reconciles jobs and batches at once. */
-  enqueue(ids: readonly string[]): void;
-  close(): void;
-}
-
 /** Ids of jobs and batches whose records change. */
-function createRecordChangeSource({ changes }: Pick<Records, "changes">): RecordChangeSource {
-  return new CoalescingSource(changes);
-}
-
-class CoalescingSource implements RecordChangeSource {
+class RecordChangeSource implements Source {
   readonly #timers = new Map<string, NodeJS.Timeout>();
   readonly #unsubscribe: readonly (() => void)[];
   /** Nobody before the subscription, at which everything is reconciled. */
@@ -265,6 +255,7 @@ class CoalescingSource implements RecordChangeSource {
     };
   }
 
+  /** Reconciles jobs and batches at once. */
   enqueue(ids: readonly string[]): void {
     for (const id of ids) this.#listener(id, "normal");
   }
