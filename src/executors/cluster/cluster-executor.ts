@@ -19,7 +19,7 @@ import { ServiceAccountCallers } from "./service-account-callers.ts";
 import type { Executor } from "../executor.ts";
 import { byId, createSyncContext, type SyncContext, type SyncOptions } from "./sync-context.ts";
 import { observedWorkerPod } from "./observed-worker-pod.ts";
-import { createPodAuthentication } from "./pod-authentication.ts";
+import { PodAuthentication } from "./pod-authentication.ts";
 import { reconcileBatchRecord } from "./reconcile-batch-record.ts";
 import { reconcileJobRecord } from "./reconcile-job-record.ts";
 import { recordEndedPods } from "./record-ended-pods.ts";
@@ -194,7 +194,7 @@ class ClusterExecutor implements Executor {
 
 function authenticateWorkers(context: SyncContext, serviceAccount: string): WorkerAuthentication {
   const { client, namespaces, records, logCollector, now } = context;
-  return createPodAuthentication({
+  return new PodAuthentication({
     client,
     namespaces,
     records,
