@@ -28,7 +28,7 @@ export interface SingleSignOn {
   readonly issuer: string;
   /** Begins a sign-in. @returns where the browser goes, and what it keeps */
   begin(): Promise<{ readonly address: URL; readonly flow: SignInFlow }>;
-  /** Ends it with the query by which the browser comes back. @returns who signed in */
+  /** Ends it with the query that the browser comes back with. @returns who signed in */
   finish(query: string, flow: SignInFlow): Promise<IssuedPerson>;
 }
 

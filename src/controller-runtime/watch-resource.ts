@@ -189,7 +189,7 @@ function errorAdvice(
   return "";
 }
 
-/** Others do not wait longer for a namespace whose Roles are gone. */
+/** After this, a namespace that may not be read no longer holds up the others. */
 const forbiddenLimitMs = 30_000;
 
 /** Watches a resource by each of the clients, into what looks like one cache. */

@@ -26,7 +26,7 @@ export async function receiveFile(
 
 /** @throws ServiceError model_checksum_mismatch */
 export function finishContent(meter: ContentMeter, expectedSha256: string | undefined): Blob {
-  const blob = meter.finish();
+  const blob = meter.digest();
   if (expectedSha256 !== undefined && blob.sha256 !== expectedSha256) {
     const message = `Content has SHA-256 ${blob.sha256}, expected ${expectedSha256}`;
     throw new ServiceError("model_checksum_mismatch", message);
@@ -77,8 +77,8 @@ async function measureStart(
 export interface ContentMeter {
   readonly bytes: number;
   add(chunk: Uint8Array): void;
-  /** More content may follow. */
-  finish(): Blob;
+  /** What came so far; more may follow. */
+  digest(): Blob;
 }
 
 export function createContentMeter(): ContentMeter {
@@ -92,7 +92,7 @@ export function createContentMeter(): ContentMeter {
       bytes += chunk.byteLength;
       hash.update(chunk);
     },
-    finish: () => ({ sha256: hash.copy().digest("hex"), bytes }),
+    digest: () => ({ sha256: hash.copy().digest("hex"), bytes }),
   };
 }
 

@@ -21,7 +21,7 @@ interface WebhookSenderOptions {
   readonly log: Log;
 }
 
-/** Deliveries become due without a change too. */
+/** Retries come due without a notification, so look for them. */
 const recheckMs = 1_000;
 
 /**

@@ -147,8 +147,8 @@ test(
     });
     const missed = new EventTarget();
     other.changes.onGap(() => missed.dispatchEvent(new Event("missed")));
-    const notified = once(missed, "missed").then(() => other.replica.knowsOthers());
-    assert.equal(other.replica.knowsOthers(), true);
+    const notified = once(missed, "missed").then(() => other.replica.isListComplete());
+    assert.equal(other.replica.isListComplete(), true);
     await server.restart();
     assert.deepEqual(await one.jobs.find(project, job.id), job);
     await one.jobs.create(project, makeNewJob());

@@ -210,7 +210,7 @@ test("the store is given up when the service stays away", async (t) => {
   await service.stop();
   await assert.rejects(
     store.find("0".repeat(64)),
-    /could not be reached for \d+ s: .*ECONNREFUSED/,
+    /requests have failed for \d+ s: .*ECONNREFUSED/,
   );
 });
 

@@ -129,7 +129,7 @@ export const permissionTable = {
 } as const satisfies Record<string, Permission>;
 export type Action = keyof typeof permissionTable;
 
-/** Audience of the ServiceAccount tokens by which programs in a cluster call the service. */
+/** Audience of the ServiceAccount tokens that programs in a cluster call the service with. */
 export const callerTokenAudience = "model-optimization";
 
 /**

@@ -188,7 +188,7 @@ export const keptFolder = "kept";
 /** Name of the worker's container in its pod. */
 export const workerContainer = "worker";
 
-/** Audience of the service-account tokens by which workers in pods authenticate. */
+/** Audience of the service-account tokens that workers in pods authenticate with. */
 export const workerTokenAudience = "model-optimization-worker";
 
 /**

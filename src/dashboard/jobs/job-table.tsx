@@ -38,7 +38,7 @@ interface JobTableProps {
   readonly selected: Signal<ReadonlySet<string>>;
 }
 
-/** The jobs, of which those in the window are drawn. */
+/** The jobs; only those in the window are drawn. */
 export function JobTable({ list, rows, selected }: JobTableProps) {
   const body = useRef<HTMLTableSectionElement>(null);
   const { start, end } = useWindowRows(body, { count: rows.length, rowPx });

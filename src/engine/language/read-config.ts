@@ -195,7 +195,7 @@ function readFamily(file: string, found: Config, family: Family) {
   };
 }
 
-/** Fields of which each family names those that it has. */
+/** Fields; each family names those that it has. */
 const familyFields = [
   "query_pre_attn_scalar",
   "attn_logit_softcapping",

@@ -84,7 +84,7 @@ interface RoundsOptions {
    * interval is that of one look then.
    */
   readonly isDecided?: (interval: RatioInterval) => boolean;
-  /** A ratio on one side of which the measurement is to find the interval. */
+  /** A ratio: the measurement is to find the interval on one side of it. */
   readonly limit?: number | undefined;
   /** No session is begun that would end later; two are measured whatever it is. */
   readonly budgetSeconds: number;

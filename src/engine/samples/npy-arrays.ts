@@ -101,7 +101,7 @@ function checkArrayBytes(
   }
   if (bytes / samples > maxTensorBytes) {
     const size = `${bytes / samples} bytes; at most ${maxTensorBytes} are allowed`;
-    throw evaluationDataInvalidError(`${actual}, of which a sample takes ${size}`);
+    throw evaluationDataInvalidError(`${actual}; a sample takes ${size}`);
   }
 }
 

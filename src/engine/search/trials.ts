@@ -38,7 +38,7 @@ interface SampleSet {
   readonly samples: readonly (readonly [input: Sample, outputs: readonly TensorData[]])[];
 }
 
-/** Most bytes of the samples of a set and of the original's outputs, of which one is always kept. */
+/** Most bytes of a set's samples and of the original's outputs; one sample is always kept. */
 const maxSetBytes = 384 * 1024 ** 2;
 
 /** Of the model that a process has open. */

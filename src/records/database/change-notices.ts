@@ -29,7 +29,7 @@ interface Notice {
   readonly effects: CommittedChanges;
 }
 
-/** The texts by which a replica notifies others of a transaction. */
+/** Texts that notify other replicas of a transaction. */
 export function formatNotices(replica: number, effects: CommittedChanges): string[] {
   const entries = changeKinds.flatMap((kind) => Array.from(effects[kind], (id) => ({ kind, id })));
   const count = Math.ceil(entries.length / idsPerNotice);

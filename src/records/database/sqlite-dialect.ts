@@ -62,7 +62,7 @@ const writerPragmas = `
   pragma foreign_keys = on;
   select count(*) from sqlite_schema;`;
 
-/** Time for others to close a file of which this process must be the only user. */
+/** Time for others to close a file that only this process may use. */
 const exclusiveTimeoutMs = 500;
 
 /** A database whose transactions take turns. */

@@ -113,7 +113,7 @@ async function requireWebhookRoom({ trx }: WriteTransaction, project: string): P
     .where("project", "=", project)
     .executeTakeFirstOrThrow();
   if (Number(count) >= limits.webhooks) {
-    const message = `The project has ${count} webhooks, of ${limits.webhooks} at most`;
+    const message = `The project has ${count} webhooks; at most ${limits.webhooks} are allowed`;
     throw new ServiceError("too_many_webhooks", message);
   }
 }

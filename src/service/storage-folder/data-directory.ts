@@ -29,7 +29,7 @@ export function lockDataDirectory(directory: string): Disposable {
 /**
  * Makes the data directory and its database, with hashes of tokens and everybody's jobs, readable
  * by their owner only. SQLite gives its other files the mode of the database.
- * @throws StartError where the database of stored files is lost, or the directory is none to write
+ * @throws StartError where the database of stored files is lost, or the directory cannot be written
  */
 export async function makePrivate(place: RecordsPlace): Promise<void> {
   try {

@@ -172,7 +172,7 @@ function listBlockCandidates(
   return [candidateOf(packed, operations, operations), candidateOf(rows, operations)];
 }
 
-/** Rows of each matrix from which on its columns have scales of their own: they take room. */
+/** Fewest rows of a matrix whose columns have scales of their own: they take room. */
 const minBatchRows = 16;
 
 /** A scale for each channel where all consumers have their channels along one axis. */
