@@ -116,7 +116,7 @@ async function redeemCode(
     const userInfo = await readUserInfo(config, tokens.access_token, claims.sub);
     return { ...userInfo, ...claims, ...pickAddress([claims, { ...userInfo }]) };
   } catch (cause) {
-    throw new ServiceError("sign_in_refused", "The single sign-on proves nobody", { cause });
+    throw new ServiceError("sign_in_refused", "The single sign-on identifies nobody", { cause });
   }
 }
 

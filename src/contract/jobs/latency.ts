@@ -33,7 +33,7 @@ const latencyRatio = z.object({
     .int()
     .min(0)
     .optional()
-    .describe("Times that both models were opened anew and timed."),
+    .describe("How often both models were opened and timed."),
 });
 export type LatencyRatio = z.infer<typeof latencyRatio>;
 

@@ -35,7 +35,7 @@ export const permissionTable = {
   retryWork: {
     scope: "jobs:write",
     reach: "commit",
-    does: "Start jobs anew that have ended, or a batch's that failed.",
+    does: "Start jobs that have ended again, or the failed ones of a batch.",
   },
   deleteLinks: { scope: "jobs:write", reach: "commit", does: "End all links to a job's files." },
   deleteWork: {

@@ -104,5 +104,5 @@ function addFilter(filters: JobFilters, name: FilterName, value: string): JobFil
   if (name !== "status") return { ...filters, [name]: value };
   const status = jobStatus.options.filter((each) => each.toLowerCase() === value.toLowerCase());
   if (status.length > 0) return { ...filters, status };
-  return `"${value}" is no status. Statuses are ${jobStatus.options.join(", ")}.`;
+  return `"${value}" is not a status. Statuses are ${jobStatus.options.join(", ")}.`;
 }

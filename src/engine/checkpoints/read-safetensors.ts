@@ -68,7 +68,7 @@ function requireEncoding(file: string, name: string, dtype: string): Encoding {
   const encoding = known.find((each) => each === dtype);
   if (encoding !== undefined) return encoding;
   const where = `${path.basename(file)}: tensor ${quoteName(name)}: dtype`;
-  const message = `${where} ${quoteName(dtype)} is not read; known are ${known.join(", ")}`;
+  const message = `${where} ${quoteName(dtype)} is not read; the known ones are ${known.join(", ")}`;
   throw new ServiceError("model_unsupported", message);
 }
 

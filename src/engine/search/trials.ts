@@ -201,7 +201,7 @@ export class Trials implements AsyncDisposable {
       const own = set.samples.map(([, outputs]) => outputs);
       if (this.#summarize(set, own) !== undefined) continue;
       const problem = `hardly differ between the ${set.source.count} ${set.source.data} samples`;
-      const message = `The original's outputs ${problem}, so that no loss of theirs can be searched`;
+      const message = `The original's outputs ${problem}, so that their loss cannot be searched`;
       throw new ServiceError(
         set.source.data === "caller" ? "evaluation_data_invalid" : "evaluation_failed",
         `${message}: give samples that they respond to`,

@@ -32,7 +32,7 @@ export function manifestRecords(store: Store) {
         const { sha256, audit } = recorded;
         const count = await countOtherManifests(writing, owner.project, sha256);
         if (count >= limits.manifests) {
-          const message = `The project has ${count} manifests, of ${limits.manifests} at most`;
+          const message = `The project has ${count} manifests; at most ${limits.manifests} are allowed`;
           throw new ServiceError("too_many_manifests", `${message}; delete some`);
         }
         await insertProjectBlob(writing, owner, recorded);

@@ -91,7 +91,7 @@ const lies: readonly [what: string, parts: Parts, code: string, message: RegExp]
     "a type that is not read",
     { header: { a: tensor(0, 8, { dtype: "I64", shape: [1] }) }, body: Buffer.alloc(8) },
     "model_unsupported",
-    /tensor "a": dtype "I64" is not read; known are F32, F16, BF16, F8_E4M3/,
+    /tensor "a": dtype "I64" is not read; the known ones are F32, F16, BF16, F8_E4M3/,
   ],
   [
     "a field that is not known",

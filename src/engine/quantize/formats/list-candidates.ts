@@ -142,7 +142,7 @@ function planOffsetStorage(
   if (storage instanceof Obstacle) return storage;
   const { order, k, n } = storage.shape;
   if (findPayload(model, weight.tensor)?.kind !== "checkpoint" || order === "kn") {
-    return new Obstacle("is no weight of a checkpoint, whose blocks can have offsets");
+    return new Obstacle("is not a weight of a checkpoint, whose blocks can have offsets");
   }
   if (k % blockSize !== 0) {
     return new Obstacle(`has rows of ${k} values, not of whole blocks`);
