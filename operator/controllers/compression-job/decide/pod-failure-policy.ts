@@ -7,7 +7,7 @@ import {
 import { workerExit } from "../../../../src/contract/worker-protocol/exit-codes.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import type { WorkerPod } from "../observe/worker-pod.ts";
-import { deadlineError, hasPassedDeadline } from "./deadline-seconds.ts";
+import { deadlineError, hasPassedDeadline } from "./deadline.ts";
 import type { ObservedStep, StepEnd } from "./step-end.ts";
 
 type PodFailurePolicy = NonNullable<NonNullable<KubernetesJob["spec"]>["podFailurePolicy"]>;
