@@ -38,7 +38,7 @@ const maxAnswerBytes = 1_048_576;
 
 /**
  * Signs people in by the authorization code flow with PKCE. The issuer's configuration and keys
- * are read anew each time, so that those which it replaces count at once.
+ * are read again each time, so that those which it replaces count at once.
  * Both functions throw ServiceError unavailable where the issuer does not answer as it has to, and
  * `finish` sign_in_refused for what the issuer does not prove.
  */

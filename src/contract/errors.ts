@@ -40,7 +40,7 @@ export const errorTable = {
   batch_unfinished: permanentError(409, "The batch has not ended"),
   token_replaced: permanentError(409, "Another token took the token's place"),
   model_in_use: permanentError(409, "A job that has not ended needs the model"),
-  upload_offset_mismatch: retryableError(409, "The upload cannot go on at this byte"),
+  upload_offset_mismatch: retryableError(409, "The upload cannot continue at this byte"),
   payload_too_large: permanentError(413, "The body is larger than allowed"),
   unsupported_media_type: permanentError(415, "The content type is not supported"),
   range_not_satisfiable: permanentError(416, "The range lies outside the file"),

@@ -74,7 +74,7 @@ async function receiveUpload(
   if (receiving.has(name)) {
     if (offset === 0) return write(source, { ...options, expectedSha256: upload.sha256 });
     const reason = "while another request sends it: start at byte 0";
-    throw uploadOffsetError(`The upload cannot go on at byte ${offset} ${reason}`, 0);
+    throw uploadOffsetError(`The upload cannot continue at byte ${offset} ${reason}`, 0);
   }
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   receiving.set(name, ended);
@@ -127,8 +127,8 @@ export function tooManyReadingsError(): ServiceError {
 /** @throws ServiceError upload_offset_mismatch */
 export function checkUploadOffset(offset: number, keptBytes: number): void {
   if (offset <= keptBytes) return;
-  const reason = `${keptBytes} bytes are kept, so it may go on at ${keptBytes} or before`;
-  throw uploadOffsetError(`The upload cannot go on at byte ${offset}: ${reason}`, keptBytes);
+  const reason = `${keptBytes} bytes are kept, so it may continue at ${keptBytes} or before`;
+  throw uploadOffsetError(`The upload cannot continue at byte ${offset}: ${reason}`, keptBytes);
 }
 
 function uploadOffsetError(message: string, allowedOffset: number): ServiceError {

@@ -78,7 +78,7 @@ test("an upload that goes on behind what is kept is answered with where it may",
   assert.equal(code, "upload_offset_mismatch");
   assert.equal(
     detail,
-    "The upload cannot go on at byte 20: 15 bytes are kept, so it may go on at 15 or before",
+    "The upload cannot continue at byte 20: 15 bytes are kept, so it may continue at 15 or before",
   );
   assert.equal(answer.headers.get("upload-offset"), "15");
   assert.equal(await fetchUploadOffset(app), "15");

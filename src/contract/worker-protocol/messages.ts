@@ -81,7 +81,7 @@ export const assignment = z.object({
     ),
   latencyLimits: gateLimits
     .pick({ maxLatencyRatio: true, maxLatencyRegression: true })
-    .describe("Timing goes on within its budget until the figures are on one side of them."),
+    .describe("Timing continues within its budget until the figures are on one side of them."),
   comparison: z
     .object({
       description: sha256

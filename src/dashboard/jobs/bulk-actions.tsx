@@ -147,7 +147,7 @@ const cancellation: BulkChange = {
 };
 const retry: BulkChange = {
   change: async (id) => (await service.call("retryJob", { params: { id } })).id,
-  say: (jobs) => `${jobs} started anew, as new jobs`,
+  say: (jobs) => `${jobs} started again, as new jobs`,
 };
 const removal: BulkChange = {
   change: async (id) => {

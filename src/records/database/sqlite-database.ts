@@ -22,7 +22,7 @@ export interface SqliteDatabase {
   exec(sql: string): void;
   execute(query: CompiledQuery): QueryResult<unknown>;
   /**
-   * Takes the write-ahead log over into the database, flushes that, and begins the log anew.
+   * Takes the write-ahead log over into the database, flushes that, and restarts the log.
    * @throws ServiceError unavailable while somebody reads from the log
    */
   checkpoint(): void;

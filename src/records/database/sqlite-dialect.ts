@@ -223,7 +223,7 @@ interface WriteAheadLog {
 /**
  * SQLite itself would flush within each commit, and block the process' one thread meanwhile. Here
  * the flush runs beside it, and commits that come close together share one. After one that failed,
- * `takeOver` writes what the log has into the database and begins the log anew.
+ * `takeOver` writes what the log has into the database and restarts the log.
  */
 function openWriteAheadLog(
   database: string,

@@ -17,7 +17,7 @@ import { notFoundError } from "../http/problem-response.ts";
 import { linkFormerTrace, requestSpan } from "../http/request-id.ts";
 import type { ServerContext } from "../http/server-context.ts";
 
-/** Starts jobs of a batch anew, by default those that failed. */
+/** Starts jobs of a batch again, by default those that failed. */
 const retryBatch: RouteHandlers["retryBatch"] = async (context, input) => {
   const { caller, params, query, audit } = input;
   const statuses = query.status ?? ["Failed"];

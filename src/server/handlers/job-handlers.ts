@@ -28,7 +28,7 @@ import { notFoundError } from "../http/problem-response.ts";
 import { linkFormerTrace, requestSpan } from "../http/request-id.ts";
 import type { ServerContext } from "../http/server-context.ts";
 
-/** Starts a job anew that has ended: the same model, target, recipe, gates and labels. */
+/** Starts a job that has ended again: the same model, target, recipe, gates and labels. */
 const retryJob: RouteHandlers["retryJob"] = async (context, input) => {
   const { caller, params } = input;
   const former = await requireJob(context.records, caller, params.id);

@@ -69,7 +69,7 @@ export async function requireDatabase(directory: string, database: string): Prom
   if (!(await hasFiles(blobs))) return;
   const state = stats === undefined ? "is missing" : "is empty";
   const message = `The database "${database}" ${state}, while "${blobs}" has files of its jobs`;
-  throw new StartError(`${message}: ${restoreAdvice}, or take the files away to begin anew`);
+  throw new StartError(`${message}: ${restoreAdvice}, or remove the files to start over`);
 }
 
 async function hasFiles(folder: string): Promise<boolean> {
