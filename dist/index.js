@@ -56437,7 +56437,7 @@ class ByteWindow {
             this.#fill(position);
         const byte = this.#buffer[position - this.#start];
         if (byte === undefined) {
-            throw new RangeError(`Byte ${position} lies behind the end, which is ${this.length}`);
+            throw new RangeError(`Byte ${position} lies after the end, which is ${this.length}`);
         }
         return byte;
     }
@@ -57135,7 +57135,7 @@ const artifactRoutes = {
         method: "GET",
         path: "/batches/{id}/artifacts",
         summary: "Download all files that the jobs of a batch have produced as a tar archive, each as " +
-            "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
+            "`JOB-NAME/ARTIFACT`, after a `manifest.json` with their jobs and hashes. The connection " +
             "breaks where a file cannot be read; where one is not stored, there is no archive",
         action: "readWork",
         names: "batch",
@@ -58575,7 +58575,7 @@ const actionInputs = {
     },
     "check-name": {
         description: "Name of the check run of the whole batch, for branch protection to require. By default " +
-            "`Model compression`, with the values of the job's matrix behind it. A dry run's is " +
+            "`Model compression`, with the values of the job's matrix after it. A dry run's is " +
             "`NAME (dry run)`. Several steps that run for one commit need a name each: by it the comment " +
             "and the suite are found, too.",
     },
@@ -58621,7 +58621,7 @@ const actionOutputs = {
     "report-json": "Path of the report as JSON.",
     "report-markdown": "Path of the report as Markdown.",
     artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
-        "and `-2` behind it where another job has that name, where `download` is `true`.",
+        "and `-2` after it where another job has that name, where `download` is `true`.",
 };
 
 

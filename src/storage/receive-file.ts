@@ -11,7 +11,7 @@ interface ReceiveFileOptions extends WriteOptions, ReceiveOptions {
 }
 
 /**
- * Writes a source into a file, behind its first `offset` bytes, and flushes it to the disk. What
+ * Writes a source into a file, after its first `offset` bytes, and flushes it to the disk. What
  * arrived before a failure stays in the file, and the meter knows it.
  * @throws ServiceError payload_too_large or model_checksum_mismatch
  */

@@ -217,7 +217,7 @@ async function requestDirectly(
   throw new Error(`The storage answered ${answer.statusCode} to ${method} ${address} (${reason})`);
 }
 
-/** 416: the connection broke behind the last byte, and nothing is left to send. */
+/** 416: the connection broke after the last byte, and nothing is left to send. */
 const contentStatuses = [200, 206, 416];
 
 interface BlobDownloadOptions {
@@ -231,7 +231,7 @@ interface BlobDownloadProgress {
 }
 
 /**
- * Downloads a blob of the service. After a broken connection it continues behind the last byte that
+ * Downloads a blob of the service. After a broken connection it continues after the last byte that
  * was written: content that is named by its hash does not change.
  */
 async function downloadBlob(
@@ -298,7 +298,7 @@ interface RangeDownload {
 
 /**
  * Downloads a part of a blob of the service to the same place of a file. After a broken connection
- * it continues behind the last byte that was written.
+ * it continues after the last byte that was written.
  */
 async function downloadRange(
   file: FileHandle,
@@ -307,7 +307,7 @@ async function downloadRange(
 ): Promise<void> {
   let position = start;
   const rangeHeaders = () => {
-    // Where the connection broke behind the last byte, that one is sent again.
+    // Where the connection broke after the last byte, that one is sent again.
     position = Math.min(position, end);
     return { range: `bytes=${position}-${end}` };
   };

@@ -162,7 +162,7 @@ interface BulkEnd extends BulkAnswer {
   readonly done: ReadonlySet<string>;
 }
 
-/** Changes each job, also behind one that is refused. */
+/** Changes each job, also after one that is refused. */
 async function changeAll(
   jobs: readonly JobSummary[],
   { change, say }: BulkChange,

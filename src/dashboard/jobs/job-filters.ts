@@ -95,7 +95,7 @@ function addWord(filters: JobFilters, word: string): JobFilters | string {
   if (known === undefined) {
     return `There is no filter "${name}". Filters are ${filterNames.join(", ")}, as in target:cpu.`;
   }
-  if (value === "") return `Write the ${known} behind the colon: ${known}:…`;
+  if (value === "") return `Write the ${known} after the colon: ${known}:…`;
   return addFilter(filters, known, value);
 }
 

@@ -76,7 +76,7 @@ function sayLoaded(list: JobList, count: number): string {
 
 interface VisibleRows {
   readonly start: number;
-  /** Row behind the last one. */
+  /** Row after the last one. */
   readonly end: number;
 }
 

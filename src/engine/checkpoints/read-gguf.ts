@@ -150,7 +150,7 @@ function readEntry(file: string, reader: HeaderReader): TensorEntry {
   return { name, encoding, dims, offset: reader.uint64(), bytes: encodedBytes(encoding, values) };
 }
 
-/** Offsets count from the first aligned byte behind the header; no two tensors share a byte. */
+/** Offsets count from the first aligned byte after the header; no two tensors share a byte. */
 function placeTensors(
   file: string,
   entries: readonly TensorEntry[],
@@ -187,7 +187,7 @@ class HeaderReader {
     this.#bytes = bytes;
   }
 
-  /** Moves behind so many bytes. @returns where they begin */
+  /** Moves past so many bytes. @returns where they begin */
   skip(length: number): number {
     const begin = this.position;
     if (begin + length > this.#bytes.length) throw new HeaderGoesOn();

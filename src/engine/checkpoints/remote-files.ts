@@ -35,7 +35,7 @@ function headPath(file: string): string {
   return `${file}.head`;
 }
 
-/** Writes what stands in for a file: the bytes, and its size behind them. */
+/** Writes what stands in for a file: the bytes, and its size after them. */
 export async function writeFileHead(file: string, { bytes, size }: FileHead): Promise<void> {
   const behind = Buffer.alloc(sizeBytes);
   behind.writeBigUInt64LE(BigInt(size));

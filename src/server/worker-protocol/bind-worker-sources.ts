@@ -80,7 +80,7 @@ function findConnection(env: unknown): Socket | undefined {
 }
 
 /**
- * A body that breaks off ends the worker's connection, behind what has come of it: the worker asks
+ * A body that breaks off ends the worker's connection, after what has come of it: the worker asks
  * for the rest. An answer that fails would end with the error's text.
  */
 function relayBody(

@@ -73,7 +73,7 @@ const lies: readonly [what: string, parts: Parts, code: string, message: RegExp]
     "a gap between tensors",
     { header: { a: tensor(0, 4), b: tensor(8, 12) }, body: Buffer.alloc(12) },
     "model_invalid",
-    /tensor "b": data_offsets: it begins at 8 and leaves a gap behind "a"/,
+    /tensor "b": data_offsets: it begins at 8 and leaves a gap after "a"/,
   ],
   [
     "a tensor beyond the file",

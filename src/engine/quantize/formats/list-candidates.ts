@@ -204,7 +204,7 @@ function planStaticStorage(weight: Weight, recipe: Recipe): AffineStorage | Obst
   return storage instanceof Obstacle ? storage : { ...storage, dialect };
 }
 
-/** Whether every consumer takes a weight as matrices, one behind the other. */
+/** Whether every consumer takes a weight as matrices, one after the other. */
 function isMatrixBatch(weight: Weight): boolean {
   const dims = weightDims(weight);
   const [rows = 1] = dims.slice(-2);

@@ -211,7 +211,7 @@ function losesCastScales({ scope, view: { elementType } }: WeightConsumer): bool
   return elementType === DataType.FLOAT16 && scope.outer !== undefined;
 }
 
-/** The inputs of products, with the sum of each block behind them: once for all products. */
+/** The inputs of products, with the sum of each block after them: once for all products. */
 function joinBlockSums(
   stored: StoredWeight,
   inputs: string,
