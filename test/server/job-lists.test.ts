@@ -63,6 +63,7 @@ test("GET /jobs/summaries gives a row of each job, as its telemetry is now", asy
         latencyRatioHigh: null,
         latencyMs: null,
       },
+      accuracyBasis: null,
       gates: [],
       warnings: 0,
       baseline: null,

@@ -1,4 +1,4 @@
-import { latencyObstacle, sqnrObstacle } from "./comparability.ts";
+import { accuracyBasis, latencyObstacle, sqnrObstacle } from "./comparability.ts";
 import { hasFailedGate } from "./gate.ts";
 import type { Job } from "./job.ts";
 import type { JobSummary } from "./job-summary.ts";
@@ -27,6 +27,7 @@ export function summarizeJob(whole: Job): JobSummary {
     gatesFailed: hasFailedGate(gates),
     warnings: measured.warnings.length,
     figures: listFigures(measured),
+    accuracyBasis: measured.accuracy ? accuracyBasis(measured.accuracy) : null,
     gates,
     baseline: summarizeBaseline(whole),
   };
