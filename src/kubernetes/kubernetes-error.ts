@@ -67,6 +67,14 @@ export function isPolicyRefusal({ message }: KubernetesError): boolean {
   return /AdmissionPolicy '|admission webhook|calling webhook/.test(message);
 }
 
+const statusesOfDenials: readonly (number | undefined)[] = [400, 403, 422];
+
+/** An admission policy or webhook has looked at the object and denied it, and not only for now. */
+export function isPolicyDenial(error: KubernetesError): boolean {
+  const isDenied = isPolicyRefusal(error) && / denied (?:the )?request/.test(error.message);
+  return isDenied && statusesOfDenials.includes(error.status);
+}
+
 function hasStatus(error: unknown, status: number): error is KubernetesError {
   return error instanceof KubernetesError && error.status === status;
 }

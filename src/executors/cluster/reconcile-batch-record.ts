@@ -17,7 +17,7 @@ import type { Job } from "../../contract/jobs/job.ts";
 import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
+import { ignoreNotFound, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterBatch, ObservedEvent } from "../../records/jobs/cluster-records.ts";
@@ -103,8 +103,9 @@ async function createBatchResource(
     run.expectWrite(context.batches, created);
   } catch (error) {
     if (!(error instanceof KubernetesError)) throw error;
-    await recordUncreatedJobs(context, record, [rejectionEvent(error)]);
-    if (!isInvalid(error)) throw error;
+    const event = rejectionEvent(error);
+    await recordUncreatedJobs(context, record, [event]);
+    if (event.type === "waiting") throw error;
   }
 }
 
