@@ -55905,8 +55905,9 @@ async function writeStickyComment(github, { repo, pullRequest, mark, runId }, bo
         ...place,
         per_page: 100,
     });
+    const { viewer } = await github.graphql("{ viewer { login } }");
     for await (const { data } of pages) {
-        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(mark));
+        const own = data.find(({ user, body: text }) => user?.login === viewer.login && text?.startsWith(mark));
         if (own) {
             const [, earlier = "0"] = /^ (\d+) -->/.exec(own.body?.slice(mark.length) ?? "") ?? [];
             if (Number(earlier) > Number(runId))
@@ -56898,7 +56899,10 @@ var recipe = __nccwpck_require__(4817);
 var revision = __nccwpck_require__(1622);
 // EXTERNAL MODULE: ./contract/jobs/telemetry.js + 2 modules
 var telemetry = __nccwpck_require__(7534);
+// EXTERNAL MODULE: ./contract/text/shown-line.js
+var shown_line = __nccwpck_require__(7293);
 ;// CONCATENATED MODULE: ./contract/jobs/job-summary.js
+
 
 
 
@@ -56944,6 +56948,8 @@ const jobSummary = job/* job */.Yl
         latencyRatioHigh: figure,
         latencyMs: figure,
     }),
+    accuracyBasis: (0,shown_line/* shownLine */.Q)(64)
+        .nullable(),
     baseline: schemas/* object */.Ikc({
         jobId: id/* jobId */.Db,
         sha: revision/* commit */.c,
@@ -58940,7 +58946,7 @@ const errorTable = {
     worker_killed: retryableError(500, "The worker was killed"),
     worker_crashed: retryableError(500, "The worker crashed"),
     deadline_exceeded: permanentError(422, "The job took longer than its deadline"),
-    resource_invalid: permanentError(422, "The custom resource cannot be a job"),
+    resource_invalid: permanentError(422, "The custom resource cannot be a job, or a policy denies it"),
     pod_start_failed: permanentError(422, "The worker's pod cannot be started"),
     service_restarted: retryableError(500, "The service restarted too often while the job ran"),
 };
@@ -59169,9 +59175,10 @@ const artifact = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   c: () => (/* binding */ sqnrObstacle),
+/* harmony export */   cp: () => (/* binding */ sqnrObstacle),
 /* harmony export */   i: () => (/* binding */ latencyObstacle)
 /* harmony export */ });
+/* unused harmony export accuracyBasis */
 /* harmony import */ var _text_truncate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2021);
 
 const hardware = [
@@ -59202,6 +59209,11 @@ function latencyObstacle(now, before) {
 function sqnrObstacle(now, before) {
     const isKnown = [now, before].every(({ accuracy }) => accuracy?.dataSha256 !== undefined);
     return firstDifference(isKnown ? [...evaluation, evaluationData] : evaluation, now, before);
+}
+function accuracyBasis({ level, data, dataSha256 }) {
+    if (level === "weights")
+        return level;
+    return dataSha256 === undefined ? data : `${data}-${dataSha256.slice(0, 12)}`;
 }
 function firstDifference(facts, now, before) {
     const differing = facts.find(([, read]) => read(now) !== read(before));
@@ -59495,7 +59507,7 @@ const gateTable = {
         advice: compared,
         description: "Largest loss of SQNR against the baseline, dB.",
         figure: ({ accuracy }) => accuracy?.sqnrDb,
-        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c },
+        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .cp },
     },
     maxLatencyRegression: {
         bound: "max",
@@ -59691,7 +59703,8 @@ const statusReasonTable = {
         status: "Pending",
         message: "The cluster does not take the job yet",
         setBy: "service",
-        action: "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
+        action: "Read the message: the API server is unreachable, or refuses the resource for now. It is " +
+            "tried again.",
     },
     waiting_for_pod: {
         status: "Pending",
@@ -60837,7 +60850,7 @@ const warningTable = {
     latency_noisy: "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
         "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
     latency_not_timed: "Latency was not measured: the recipe gives it no time, the models do not fit into the " +
-        "available memory, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
+        "machine's or the GPU's memory beside each other, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
         "`telemetry.latency` is absent.",
     nodes_on_cpu: "Nodes of a model ran on the CPU though the target has another execution provider, since that " +
         "provider does not have their operators, or not for their types. Nodes that compute shapes are " +
@@ -62676,7 +62689,7 @@ function describeLatencyChange(measured) {
     return `${change} (${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(ratioLow - 1)} to ${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(ratioHigh - 1)})`;
 }
 function comparableAccuracy({ telemetry, baseline }) {
-    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
+    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .cp)(telemetry, baseline) === undefined;
     return isComparable ? baseline.accuracy : undefined;
 }
 
