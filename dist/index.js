@@ -54228,6 +54228,13 @@ function describeRefusal(error) {
     if (!isForbidden(error) || httpErrorStatus(error) === 401) {
         return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
     }
+    if (/via a GitHub App|personal access token/.test(reason)) {
+        return [
+            `No check runs: GitHub takes them from no person (${reason}), but only from`,
+            "the workflow's own token or a GitHub App's, as `github-token`.",
+            "The job's summary has the results.",
+        ].join(" ");
+    }
     return [
         `No check runs: GitHub lets this workflow write none (${reason}).`,
         "Give the job `permissions: checks: write`;",
@@ -58606,7 +58613,7 @@ const actionInputs = {
     },
     "github-token": {
         description: "Token for check runs (`checks: write`) and comments; without these permissions the " +
-            "results are in the job's summary only.",
+            "results are in the job's summary only. A personal access token writes no check runs.",
         default: "${{ github.token }}",
     },
     matrix: {

@@ -280,7 +280,9 @@ test("the comment on a pull request is written anew by later runs, and nobody el
   assert.deepEqual(gitHub.comments(7), [second]);
   // Another token has a comment of its own.
   const byMember = { ...inputs, "github-token": gitHub.memberToken };
-  await run(byMember, later);
+  const { commands: refusals } = await run(byMember, later);
+  const [refusal] = refusals.filter(({ command }) => command === "warning");
+  assert.match(refusal?.message ?? "", /from no person .*workflow's own token or a GitHub App's/);
   await run({ ...byMember, models: "b=a.onnx" }, later);
   const [untouched, memberComment, ...more] = gitHub.comments(7);
   assert.deepEqual([untouched, more], [second, []]);
