@@ -69,10 +69,15 @@ export function isPolicyRefusal({ message }: KubernetesError): boolean {
 
 const statusesOfDenials: readonly (number | undefined)[] = [400, 403, 422];
 
-/** An admission policy or webhook has looked at the object and denied it, and not only for now. */
-export function isPolicyDenial(error: KubernetesError): boolean {
-  const isDenied = isPolicyRefusal(error) && / denied (?:the )?request/.test(error.message);
-  return isDenied && statusesOfDenials.includes(error.status);
+/**
+ * The object breaks the schema or a validation rule, or an admission policy or webhook has looked at
+ * it and denied it: it will not be taken as it is.
+ */
+export function isDenial(error: unknown): boolean {
+  if (!(error instanceof KubernetesError) || !statusesOfDenials.includes(error.status))
+    return false;
+  const isByPolicy = isPolicyRefusal(error) && / denied (?:the )?request/.test(error.message);
+  return isByPolicy || isInvalid(error);
 }
 
 function hasStatus(error: unknown, status: number): error is KubernetesError {

@@ -17,6 +17,7 @@ import {
   type Condition,
   conditionTypes,
 } from "../../../src/contract/custom-resources/condition.ts";
+import type { ErrorCode } from "../../../src/contract/errors.ts";
 import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import { deriveBatchStatus, type StatusCounts } from "../../../src/contract/batches/batch.ts";
@@ -194,7 +195,7 @@ function listFailures(observed: ObservedBatchState, { states, refusal }: BatchJo
 }
 
 function failureCause(
-  { children, nameConflicts }: ObservedBatchState,
+  { children, denied, nameConflicts }: ObservedBatchState,
   index: number,
   refusal: BatchRefusal | undefined,
 ): Pick<Failures[number], "reason" | "message"> {
@@ -203,6 +204,11 @@ function failureCause(
       reason: "NameConflict" satisfies EventReason,
       message: "Another CompressionJob has the name, and does not belong to the Batch",
     };
+  }
+  const denial = denied?.get(index);
+  if (denial !== undefined) {
+    const reason = "resource_invalid" satisfies ErrorCode;
+    return { reason, message: truncate(denial, textLimits.batchFailure) };
   }
   const child = children.get(index);
   if (child === undefined && refusal !== undefined) return refusal;

@@ -11,7 +11,7 @@ import {
 import { notSubmitted, rejectionEvent } from "./rejection-event.ts";
 import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
 import { jobStateCodes } from "../../contract/custom-resources/batch-resource.ts";
-import { batchJobId } from "../../contract/id.ts";
+import { batchChildName, batchJobId } from "../../contract/id.ts";
 import type { Batch } from "../../contract/batches/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { statusCause } from "../../contract/jobs/status-reasons.ts";
@@ -26,6 +26,7 @@ import {
   batches,
   type BatchObject,
   type CompressionJobObject,
+  compressionJobs,
 } from "../../resources/custom-resources.ts";
 
 type BatchMetadata = Stored<BatchObject>["metadata"];
@@ -50,6 +51,7 @@ export async function reconcileBatchRecord(
   if (record.resource.uid !== resource.metadata.uid)
     await recordResourceUid(context, record, resource);
   await syncBatchCancellation(context, { record, resource }, run);
+  await recordDeniedJobs(context, record, resource);
   if (hasEnded(resource)) await recordUncreatedJobs(context, record, cancellation);
 }
 
@@ -161,6 +163,28 @@ async function recordUncreatedJobs(
     if (findInNamespace(jobs, id, resource.namespace) !== undefined) continue;
     const record = await records.cluster.findJob(id);
     if (record?.resource.uid === null) await records.cluster.recordEvents(id, events);
+  }
+}
+
+/** Records the failures of jobs that the cluster takes no resource of. */
+async function recordDeniedJobs(
+  { client, jobs, records }: SyncContext,
+  { batch, resource }: ClusterBatch,
+  { status }: Stored<BatchObject>,
+): Promise<void> {
+  for (const [index, { id, status: recorded }] of batch.jobs.entries()) {
+    if (status?.marks?.[index] !== jobStateCodes.failed || isTerminal(recorded)) continue;
+    if (findInNamespace(jobs, id, resource.namespace) !== undefined) continue;
+    const record = await records.cluster.findJob(id);
+    if (record?.resource.uid !== null) continue;
+    const name = batchChildName(resource.name, index);
+    // The watch of jobs may be behind that of batches.
+    const found = client.inNamespace(resource.namespace).get(compressionJobs, name);
+    if ((await ignoreNotFound(found)) !== undefined) continue;
+    const { message = "The cluster has no resource of the job" } =
+      status.failures?.find(({ job }) => job === name) ?? {};
+    const error = { code: "resource_invalid", message } as const;
+    await records.cluster.recordEvents(id, [{ type: "failure", error }]);
   }
 }
 

@@ -1,11 +1,7 @@
 import { type OwnStatusReason, statusReasonTable } from "../../contract/jobs/status-reasons.ts";
 import { textLimits } from "../../contract/limits.ts";
 import { truncate } from "../../contract/text/truncate.ts";
-import {
-  isInvalid,
-  isPolicyDenial,
-  type KubernetesError,
-} from "../../kubernetes/kubernetes-error.ts";
+import { isDenial, type KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import type { ObservedEvent } from "../../records/jobs/cluster-records.ts";
 
 /** Of jobs that the cluster does not take yet. */
@@ -16,7 +12,7 @@ export const notSubmitted = "not_submitted" satisfies OwnStatusReason;
  * for another attempt.
  */
 export function rejectionEvent(error: KubernetesError): ObservedEvent {
-  if (isInvalid(error) || isPolicyDenial(error)) {
+  if (isDenial(error)) {
     const message = truncate(error.message, textLimits.errorMessage);
     return { type: "failure", error: { code: "resource_invalid", message } };
   }

@@ -66,6 +66,24 @@ test(
   },
 );
 
+test("a job of a batch that the cluster denies fails with its words", options, async (t) => {
+  const service = await startClusterService(t, await createTestNamespace());
+  const { api, client } = service;
+  const body = { models: [model], targets: ["cpu", "cpu-int8"] };
+  const { id, jobs } = await client.call("submitBatch", { body });
+  await until("the Batch is there", () => api.get(batches, id).catch(() => undefined));
+  // As the operator writes it.
+  const message = "Cannot create compressionjobs: denied request: not here";
+  const cause = { reason: "resource_invalid", message };
+  const failures = [{ job: `${id}-0000`, model: "detector", target: "cpu", ...cause }];
+  const status = { status: "Running" as const, marks: "f.", failures };
+  await api.patch(batches, id, { status }, { subresource: "status" });
+  const { error } = await untilJob(service, jobs[0]?.id ?? "", "Failed");
+  assert.deepEqual(error, { code: "resource_invalid", message });
+  const params = { id: jobs[1]?.id ?? "" };
+  assert.equal((await client.call("getJob", { params })).status, "Pending");
+});
+
 test("a Batch that fails fast for want of an upload is cancelled", options, async (t) => {
   const service = await startClusterService(t, await createTestNamespace());
   const missing = { source: `upload:sha256:${"0".repeat(64)}`, name: "missing" };
