@@ -55153,12 +55153,17 @@ async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
     const ids = batches.map(({ id }) => id);
     let loggedAt = performance.now();
     let loggedLine = "";
+    let loggedWait;
     for (;;) {
         const current = await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => (0,submit_batches/* getBatches */.d6)(client, ids, signal), signal);
         tracker.recordBatches(current);
         onPoll();
         if (current.every(({ status }) => (0,jobs_status/* isTerminal */.Hd)(status)))
             return;
+        const wait = await explainWait(client, tracker, signal);
+        if (wait !== undefined && wait !== loggedWait)
+            (0,print_output/* logLine */.B)(`[batch] ${wait}`);
+        loggedWait = wait;
         const line = tracker.statusLine();
         if (line !== loggedLine && performance.now() - loggedAt >= statusLineMs) {
             loggedAt = performance.now();
@@ -55167,6 +55172,15 @@ async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
         }
         await (0,promises_namespaceObject.setTimeout)(pollMs, undefined, { signal });
     }
+}
+async function explainWait(client, { rows }, signal) {
+    const unfinished = rows.filter(({ status }) => !(0,jobs_status/* isTerminal */.Hd)(status));
+    const [next] = unfinished;
+    if (next === undefined || unfinished.some(({ status }) => status !== "Pending"))
+        return undefined;
+    const { status, statusReason, statusMessage } = await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => client.call("getJob", { params: { id: next.id } }, { signal }), signal);
+    const isItsTurn = status !== "Pending" || statusReason === "queued";
+    return isItsTurn ? undefined : `${(0,report/* jobTitle */.a9)(next)} waits: ${statusMessage}`;
 }
 function logResults({ rows }) {
     for (const row of rows)
