@@ -22,6 +22,7 @@ import type { EventReason } from "../../../src/contract/custom-resources/event-r
 import { batchChildName } from "../../../src/contract/id.ts";
 import { deriveBatchStatus, type StatusCounts } from "../../../src/contract/batches/batch.ts";
 import { type BatchStatus, isTerminal } from "../../../src/contract/jobs/status.ts";
+import type { StatusReason } from "../../../src/contract/jobs/status-reasons.ts";
 import { textLimits } from "../../../src/contract/limits.ts";
 import { truncate } from "../../../src/contract/text/truncate.ts";
 import { batchJobCount, modelTargetPair } from "../../../src/resources/child-compression-job.ts";
@@ -99,6 +100,9 @@ function statusFromJobs(
     conditions: batchConditions(observed, status, message, isSuspended),
   };
   if (message !== undefined) next.statusMessage = message;
+  if (message !== undefined && message === observed.writeError) {
+    next.statusReason = "not_submitted" satisfies StatusReason;
+  }
   if (failures.length > 0) next.failures = failures;
   if (startedAt !== undefined) next.startedAt = startedAt;
   if (isTerminal(status)) next.finishedAt = now.toISOString();

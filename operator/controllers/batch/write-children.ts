@@ -1,4 +1,6 @@
 import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
+import { textLimits } from "../../../src/contract/limits.ts";
+import { truncate } from "../../../src/contract/text/truncate.ts";
 import { isAlreadyExists, isDenial, isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import { errorMessageWithCauses } from "../../../src/log/error-message.ts";
@@ -31,7 +33,8 @@ export async function writeChildren(
     const denied = denials.get(batch.metadata.uid);
     return { hasDenied: create.some((index) => denied?.has(index)) };
   }
-  writeErrors.set(key, errorMessageWithCauses(failures[0]));
+  const message = errorMessageWithCauses(failures[0]);
+  writeErrors.set(key, truncate(message, textLimits.statusMessage));
   throw failures[0];
 }
 

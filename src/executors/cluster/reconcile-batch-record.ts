@@ -8,7 +8,7 @@ import {
   lacksUpload,
   restoreUploads,
 } from "./records-from-resources.ts";
-import { notSubmitted, rejectionEvent } from "./rejection-event.ts";
+import { notSubmitted, notSubmittedCause, rejectionEvent } from "./rejection-event.ts";
 import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
 import { jobStateCodes } from "../../contract/custom-resources/batch-resource.ts";
 import { batchChildName, batchJobId } from "../../contract/id.ts";
@@ -52,6 +52,7 @@ export async function reconcileBatchRecord(
     await recordResourceUid(context, record, resource);
   await syncBatchCancellation(context, { record, resource }, run);
   await recordDeniedJobs(context, record, resource);
+  await recordNextJob(context, record, resource);
   if (hasEnded(resource)) await recordUncreatedJobs(context, record, cancellation);
 }
 
@@ -186,6 +187,26 @@ async function recordDeniedJobs(
     const error = { code: "resource_invalid", message } as const;
     await records.cluster.recordEvents(id, [{ type: "failure", error }]);
   }
+}
+
+/** Records why the next job is not created, as far as it is more than its turn. */
+async function recordNextJob(
+  { records: { cluster } }: SyncContext,
+  { batch }: ClusterBatch,
+  { status }: Stored<BatchObject>,
+): Promise<void> {
+  const next = batch.jobs[status?.marks?.indexOf(jobStateCodes.notCreated) ?? -1];
+  if (next?.status !== "Pending") return;
+  const refusal =
+    status?.statusReason === notSubmitted
+      ? notSubmittedCause(status.statusMessage ?? "")
+      : undefined;
+  const { statusReason, statusMessage } = (await cluster.findJob(next.id))?.job ?? {};
+  const isSaid =
+    refusal === undefined ? statusReason !== notSubmitted : statusMessage === refusal.message;
+  if (isSaid) return;
+  const cause = refusal ?? statusCause("queued");
+  await cluster.recordEvents(next.id, [{ type: "waiting", ...cause }]);
 }
 
 function hasEnded({ status }: BatchObject): boolean {

@@ -16,10 +16,11 @@ export function rejectionEvent(error: KubernetesError): ObservedEvent {
     const message = truncate(error.message, textLimits.errorMessage);
     return { type: "failure", error: { code: "resource_invalid", message } };
   }
-  const text = `${statusReasonTable[notSubmitted].message}: ${error.message}`;
-  return {
-    type: "waiting",
-    reason: notSubmitted,
-    message: truncate(text, textLimits.statusMessage),
-  };
+  return { type: "waiting", ...notSubmittedCause(error.message) };
+}
+
+/** Why a job waits that the API server refuses for now, with its words. */
+export function notSubmittedCause(words: string) {
+  const text = `${statusReasonTable[notSubmitted].message}: ${words}`;
+  return { reason: notSubmitted, message: truncate(text, textLimits.statusMessage) };
 }

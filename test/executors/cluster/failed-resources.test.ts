@@ -66,7 +66,7 @@ test(
   },
 );
 
-test("a job of a batch that the cluster denies fails with its words", options, async (t) => {
+test("jobs of a batch that the cluster does not take say so with its words", options, async (t) => {
   const service = await startClusterService(t, await createTestNamespace());
   const { api, client } = service;
   const body = { models: [model], targets: ["cpu", "cpu-int8"] };
@@ -81,7 +81,20 @@ test("a job of a batch that the cluster denies fails with its words", options, a
   const { error } = await untilJob(service, jobs[0]?.id ?? "", "Failed");
   assert.deepEqual(error, { code: "resource_invalid", message });
   const params = { id: jobs[1]?.id ?? "" };
-  assert.equal((await client.call("getJob", { params })).status, "Pending");
+  assert.equal((await client.call("getJob", { params })).statusReason, "queued");
+
+  const refused = { statusReason: "not_submitted", statusMessage: "exceeded quota" };
+  await api.patch(batches, id, { status: refused }, { subresource: "status" });
+  const untilReason = (wanted: string) =>
+    until(`the next job is ${wanted}`, async () => {
+      const job = await client.call("getJob", { params });
+      return job.statusReason === wanted && job;
+    });
+  const { statusMessage } = await untilReason("not_submitted");
+  assert.equal(statusMessage, "The cluster does not take the job yet: exceeded quota");
+  const taken = { statusReason: null, statusMessage: null };
+  await api.patch(batches, id, { status: taken }, { subresource: "status" });
+  await untilReason("queued");
 });
 
 test("a Batch that fails fast for want of an upload is cancelled", options, async (t) => {
