@@ -1,8 +1,8 @@
 import type { SuiteHistory } from "../../contract/batches/suite.ts";
 import { formatTimes } from "../../contract/text/format-figure.ts";
 import type { GateName } from "../../contract/jobs/gate-table.ts";
-import { describeBasis } from "../shared/accuracy-basis.ts";
 import type { Palette } from "../shared/palette.ts";
+import { listSuiteWays } from "./list-suite-ways.ts";
 
 type Job = SuiteHistory["jobs"][number];
 type FigureName = keyof Job["figures"];
@@ -64,16 +64,9 @@ export function listCharts(history: SuiteHistory): FigureChart[] {
     });
     const isMeasured = lines.some(({ values }) => values.some((value) => value !== null));
     if (!isMeasured) return [];
-    const ways = name === "sqnrDb" || name === "cosine" ? listWays(history) : [];
+    const ways = name === "sqnrDb" || name === "cosine" ? listSuiteWays(history) : [];
     return [{ title, format, lines, limit: findLimit(history, name), ways }];
   });
-}
-
-function listWays({ batches, jobs }: SuiteHistory): string[] {
-  const shown = new Set(batches.map(({ id }) => id));
-  const ofShown = jobs.filter(({ batchId }) => batchId !== null && shown.has(batchId));
-  const bases = new Set(ofShown.flatMap(({ accuracyBasis }) => accuracyBasis ?? []));
-  return bases.size < 2 ? [] : [...bases].map(describeBasis);
 }
 
 const latencyEnds = ["latencyRatioLow", "latencyRatioHigh"] as const;
