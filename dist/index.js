@@ -60182,6 +60182,7 @@ const errorAdvice = {
     accuracy_below_floor: _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k.minCosine.advice,
     out_of_memory: `${installationLimit} to give the target's workers more memory.`,
     out_of_disk: `${installationLimit} to give the target's workers more \`ephemeral-storage\`.`,
+    resource_invalid: "Change what the message names, or ask the cluster's administrator, where it is a policy.",
     deadline_exceeded: "Give the job more time with `deadlineSeconds`.",
 };
 function nextStep({ status, error, gates, telemetry, }) {
