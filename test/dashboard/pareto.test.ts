@@ -55,7 +55,7 @@ test("what a dry run predicts is no result to ship", () => {
 test("an accuracy that was measured otherwise beats none, and is counted", () => {
   const weighed = { ...makeResult([0.5, 0.49, 0.51], 90), accuracyBasis: "weights" };
   const figures = { ...weighed.figures, sqnrDb: null };
-  const unmeasured = { ...weighed, accuracyBasis: null, figures };
+  const unmeasured = { ...weighed, accuracyBasis: undefined, figures };
   const jobs = [
     weighed,
     unmeasured,
@@ -69,5 +69,5 @@ test("an accuracy that was measured otherwise beats none, and is counted", () =>
   );
   assert.deepEqual([byAccuracy.basis, byAccuracy.otherwise], ["generated", 1]);
   const bySize = layOutPareto(jobs, ["size", "latency"]);
-  assert.deepEqual([bySize.points.length, bySize.basis, bySize.otherwise], [4, null, 0]);
+  assert.deepEqual([bySize.points.length, bySize.basis, bySize.otherwise], [4, undefined, 0]);
 });

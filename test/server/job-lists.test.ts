@@ -63,7 +63,6 @@ test("GET /jobs/summaries gives a row of each job, as its telemetry is now", asy
         latencyRatioHigh: null,
         latencyMs: null,
       },
-      accuracyBasis: null,
       gates: [],
       warnings: 0,
       baseline: null,

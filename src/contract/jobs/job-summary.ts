@@ -50,11 +50,11 @@ export const jobSummary = job
       })
       .describe("As the job's telemetry has them; null where a figure was not measured."),
     accuracyBasis: shownLine(64)
-      .nullable()
+      .optional()
       .describe(
         "What `sqnrDb` and `cosine` were measured on: `weights`, `generated`, `builtin`, or " +
           "`caller-` with the first 12 digits of the samples' SHA-256. Only figures of one basis " +
-          "can be compared; null where there are none.",
+          "can be compared; absent where there are none.",
       ),
     baseline: z
       .object({

@@ -27,11 +27,11 @@ export function summarizeJob(whole: Job): JobSummary {
     gatesFailed: hasFailedGate(gates),
     warnings: measured.warnings.length,
     figures: listFigures(measured),
-    accuracyBasis: measured.accuracy ? accuracyBasis(measured.accuracy) : null,
     gates,
     baseline: summarizeBaseline(whole),
   };
   if (createdBy !== undefined) summary.createdBy = createdBy;
+  if (measured.accuracy) summary.accuracyBasis = accuracyBasis(measured.accuracy);
   return summary;
 }
 

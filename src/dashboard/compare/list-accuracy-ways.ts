@@ -8,7 +8,7 @@ import { describeBasis, type MeasuredJob } from "../shared/accuracy-basis.ts";
 export function listAccuracyWays(jobs: readonly MeasuredJob[]): string[] {
   const ways = Map.groupBy(jobs.entries(), ([, job]) => job.accuracyBasis);
   return [...ways].flatMap(([basis, members]) =>
-    basis === null
+    basis === undefined
       ? []
       : `${members.map(([index]) => letterOf(index)).join(", ")} ${describeBasis(basis)}`,
   );

@@ -152,7 +152,7 @@ function ChartLegend({ chart, left }: { readonly chart: ParetoChart; readonly le
           {left} without {left === 1 ? "both figures is" : "both figures are"} left out
         </li>
       )}
-      {chart.basis !== null && chart.otherwise > 0 && (
+      {chart.basis !== undefined && chart.otherwise > 0 && (
         <li class="dim">
           {chart.otherwise} whose accuracy was not measured {describeBasis(chart.basis)}{" "}
           {chart.otherwise === 1 ? "is" : "are"} left out

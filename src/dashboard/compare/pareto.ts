@@ -81,7 +81,7 @@ export interface ParetoChart {
   readonly across: Axis;
   readonly down: Axis;
   /** What the accuracy of the points was measured on, where it is a figure of the chart. */
-  readonly basis: string | null;
+  readonly basis: string | undefined;
   /** How many jobs with both figures are left out, as their accuracy was measured otherwise. */
   readonly otherwise: number;
 }
@@ -108,8 +108,8 @@ export function layOutPareto(
   });
   const isByAccuracy = across === "accuracy" || down === "accuracy";
   const [[first] = []] = groupByBasis(placeable.map(({ job }) => job));
-  const basis = (isByAccuracy && first?.accuracyBasis) || null;
-  const isAlike = (job: JobSummary) => basis === null || job.accuracyBasis === basis;
+  const basis = isByAccuracy ? first?.accuracyBasis : undefined;
+  const isAlike = (job: JobSummary) => basis === undefined || job.accuracyBasis === basis;
   const jobs = all.filter(isAlike);
   const measured = placeable.filter(({ job }) => isAlike(job));
   const scaleOf = (figure: AxisFigure) =>

@@ -260,10 +260,7 @@ function Figures({ job }: JobProps) {
         {resultBytes !== null && formatBytes(resultBytes)}{" "}
         {sizeRatio !== null && <span class="dim">{Math.round(100 * sizeRatio)} %</span>}
       </td>
-      <td
-        class="num phone-off"
-        title={accuracyBasis === null ? undefined : describeBasis(accuracyBasis)}
-      >
+      <td class="num phone-off" title={accuracyBasis && describeBasis(accuracyBasis)}>
         {sqnrDb?.toFixed(1)} {sqnrDb !== null && <span class="dim">dB</span>}
       </td>
       <td class="num phone-off">

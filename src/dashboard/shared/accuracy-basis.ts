@@ -14,7 +14,7 @@ export function describeBasis(basis: string): string {
 /** Jobs whose accuracy can be compared, the largest group first; those without one come last. */
 export function groupByBasis<Job extends MeasuredJob>(jobs: readonly Job[]): (readonly Job[])[] {
   const groups = Map.groupBy(jobs, ({ accuracyBasis }) => accuracyBasis);
-  const rank = ([basis, { length }]: [string | null, readonly Job[]]) =>
-    basis === null ? -1 : length;
+  const rank = ([basis, { length }]: [string | undefined, readonly Job[]]) =>
+    basis === undefined ? -1 : length;
   return [...groups].toSorted((a, b) => rank(b) - rank(a)).map(([, group]) => group);
 }

@@ -126,7 +126,7 @@ function JobFigures({ job, former }: JobFiguresProps) {
   const isOther = former !== undefined && describeRecipe(former) !== recipe;
   const basis = job.accuracyBasis;
   const formerBasis = former?.accuracyBasis ?? basis;
-  const isBasisOther = basis !== null && basis !== formerBasis;
+  const isBasisOther = basis !== undefined && basis !== formerBasis;
   const { resultBytes, sqnrDb, latencyRatio } = job.figures;
   const parts = [
     resultBytes !== null && formatBytes(resultBytes),
