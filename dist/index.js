@@ -56970,7 +56970,7 @@ const jobSummary = job/* job */.Yl
         latencyMs: figure,
     }),
     accuracyBasis: (0,shown_line/* shownLine */.Q)(64)
-        .nullable(),
+        .optional(),
     baseline: schemas/* object */.Ikc({
         jobId: id/* jobId */.Db,
         sha: revision/* commit */.c,
