@@ -54228,6 +54228,13 @@ function describeRefusal(error) {
     if (!isForbidden(error) || httpErrorStatus(error) === 401) {
         return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
     }
+    if (/via a GitHub App|personal access token/.test(reason)) {
+        return [
+            `No check runs: GitHub takes them from no person (${reason}), but only from`,
+            "the workflow's own token or a GitHub App's, as `github-token`.",
+            "The job's summary has the results.",
+        ].join(" ");
+    }
     return [
         `No check runs: GitHub lets this workflow write none (${reason}).`,
         "Give the job `permissions: checks: write`;",
@@ -55146,12 +55153,17 @@ async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
     const ids = batches.map(({ id }) => id);
     let loggedAt = performance.now();
     let loggedLine = "";
+    let loggedWait;
     for (;;) {
         const current = await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => (0,submit_batches/* getBatches */.d6)(client, ids, signal), signal);
         tracker.recordBatches(current);
         onPoll();
         if (current.every(({ status }) => (0,jobs_status/* isTerminal */.Hd)(status)))
             return;
+        const wait = await explainWait(client, tracker, signal);
+        if (wait !== undefined && wait !== loggedWait)
+            (0,print_output/* logLine */.B)(`[batch] ${wait}`);
+        loggedWait = wait;
         const line = tracker.statusLine();
         if (line !== loggedLine && performance.now() - loggedAt >= statusLineMs) {
             loggedAt = performance.now();
@@ -55160,6 +55172,15 @@ async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
         }
         await (0,promises_namespaceObject.setTimeout)(pollMs, undefined, { signal });
     }
+}
+async function explainWait(client, { rows }, signal) {
+    const unfinished = rows.filter(({ status }) => !(0,jobs_status/* isTerminal */.Hd)(status));
+    const [next] = unfinished;
+    if (next === undefined || unfinished.some(({ status }) => status !== "Pending"))
+        return undefined;
+    const { status, statusReason, statusMessage } = await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => client.call("getJob", { params: { id: next.id } }, { signal }), signal);
+    const isItsTurn = status !== "Pending" || statusReason === "queued";
+    return isItsTurn ? undefined : `${(0,report/* jobTitle */.a9)(next)} waits: ${statusMessage}`;
 }
 function logResults({ rows }) {
     for (const row of rows)
@@ -55905,8 +55926,9 @@ async function writeStickyComment(github, { repo, pullRequest, mark, runId }, bo
         ...place,
         per_page: 100,
     });
+    const { viewer } = await github.graphql("{ viewer { login } }");
     for await (const { data } of pages) {
-        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(mark));
+        const own = data.find(({ user, body: text }) => user?.login === viewer.login && text?.startsWith(mark));
         if (own) {
             const [, earlier = "0"] = /^ (\d+) -->/.exec(own.body?.slice(mark.length) ?? "") ?? [];
             if (Number(earlier) > Number(runId))
@@ -56898,7 +56920,10 @@ var recipe = __nccwpck_require__(4817);
 var revision = __nccwpck_require__(1622);
 // EXTERNAL MODULE: ./contract/jobs/telemetry.js + 2 modules
 var telemetry = __nccwpck_require__(7534);
+// EXTERNAL MODULE: ./contract/text/shown-line.js
+var shown_line = __nccwpck_require__(7293);
 ;// CONCATENATED MODULE: ./contract/jobs/job-summary.js
+
 
 
 
@@ -56944,6 +56969,8 @@ const jobSummary = job/* job */.Yl
         latencyRatioHigh: figure,
         latencyMs: figure,
     }),
+    accuracyBasis: (0,shown_line/* shownLine */.Q)(64)
+        .optional(),
     baseline: schemas/* object */.Ikc({
         jobId: id/* jobId */.Db,
         sha: revision/* commit */.c,
@@ -58600,7 +58627,7 @@ const actionInputs = {
     },
     "github-token": {
         description: "Token for check runs (`checks: write`) and comments; without these permissions the " +
-            "results are in the job's summary only.",
+            "results are in the job's summary only. A personal access token writes no check runs.",
         default: "${{ github.token }}",
     },
     matrix: {
@@ -58939,7 +58966,7 @@ const errorTable = {
     worker_killed: retryableError(500, "The worker was killed"),
     worker_crashed: retryableError(500, "The worker crashed"),
     deadline_exceeded: permanentError(422, "The job took longer than its deadline"),
-    resource_invalid: permanentError(422, "The custom resource cannot be a job"),
+    resource_invalid: permanentError(422, "The custom resource cannot be a job, or a policy denies it"),
     pod_start_failed: permanentError(422, "The worker's pod cannot be started"),
     service_restarted: retryableError(500, "The service restarted too often while the job ran"),
 };
@@ -59168,9 +59195,10 @@ const artifact = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   c: () => (/* binding */ sqnrObstacle),
+/* harmony export */   cp: () => (/* binding */ sqnrObstacle),
 /* harmony export */   i: () => (/* binding */ latencyObstacle)
 /* harmony export */ });
+/* unused harmony export accuracyBasis */
 /* harmony import */ var _text_truncate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2021);
 
 const hardware = [
@@ -59201,6 +59229,11 @@ function latencyObstacle(now, before) {
 function sqnrObstacle(now, before) {
     const isKnown = [now, before].every(({ accuracy }) => accuracy?.dataSha256 !== undefined);
     return firstDifference(isKnown ? [...evaluation, evaluationData] : evaluation, now, before);
+}
+function accuracyBasis({ level, data, dataSha256 }) {
+    if (level === "weights")
+        return level;
+    return dataSha256 === undefined ? data : `${data}-${dataSha256.slice(0, 12)}`;
 }
 function firstDifference(facts, now, before) {
     const differing = facts.find(([, read]) => read(now) !== read(before));
@@ -59493,7 +59526,7 @@ const gateTable = {
         advice: compared,
         description: "Largest loss of SQNR against the baseline, dB.",
         figure: ({ accuracy }) => accuracy?.sqnrDb,
-        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c },
+        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .cp },
     },
     maxLatencyRegression: {
         bound: "max",
@@ -59689,7 +59722,8 @@ const statusReasonTable = {
         status: "Pending",
         message: "The cluster does not take the job yet",
         setBy: "service",
-        action: "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
+        action: "Read the message: the API server is unreachable, or refuses the resource for now. It is " +
+            "tried again.",
     },
     waiting_for_pod: {
         status: "Pending",
@@ -60144,6 +60178,7 @@ const errorAdvice = {
     accuracy_below_floor: _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k.minCosine.advice,
     out_of_memory: `${installationLimit} to give the target's workers more memory.`,
     out_of_disk: `${installationLimit} to give the target's workers more \`ephemeral-storage\`.`,
+    resource_invalid: "Change what the message names, or ask the cluster's administrator, where it is a policy.",
     deadline_exceeded: "Give the job more time with `deadlineSeconds`.",
 };
 function nextStep({ status, error, gates, telemetry, }) {
@@ -60833,7 +60868,7 @@ const warningTable = {
     latency_noisy: "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
         "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
     latency_not_timed: "Latency was not measured: the recipe gives it no time, the models do not fit into the " +
-        "available memory, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
+        "machine's or the GPU's memory beside each other, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
         "`telemetry.latency` is absent.",
     nodes_on_cpu: "Nodes of a model ran on the CPU though the target has another execution provider, since that " +
         "provider does not have their operators, or not for their types. Nodes that compute shapes are " +
@@ -62677,7 +62712,7 @@ function describeLatencyChange(measured) {
     return `${change} (${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(ratioLow - 1)} to ${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(ratioHigh - 1)})`;
 }
 function comparableAccuracy({ telemetry, baseline }) {
-    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
+    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .cp)(telemetry, baseline) === undefined;
     return isComparable ? baseline.accuracy : undefined;
 }
 

@@ -86,7 +86,7 @@ interface CommentPlace {
   readonly runId: string;
 }
 
-/** Creates the comment with the mark, or updates it unless it is a later run's. */
+/** Creates the token's own comment with the mark, or updates it unless it is a later run's. */
 async function writeStickyComment(
   github: GitHub,
   { repo, pullRequest, mark, runId }: CommentPlace,
@@ -97,10 +97,11 @@ async function writeStickyComment(
     ...place,
     per_page: 100,
   });
+  // Others' comments could start with the mark, too. REST answers no app who it is.
+  const { viewer } = await github.graphql<{ viewer: { login: string } }>("{ viewer { login } }");
   for await (const { data } of pages) {
-    // A person's comment could start with the mark, too.
     const own = data.find(
-      (comment) => comment.user?.type === "Bot" && comment.body?.startsWith(mark),
+      ({ user, body: text }) => user?.login === viewer.login && text?.startsWith(mark),
     );
     if (own) {
       const [, earlier = "0"] = /^ (\d+) -->/.exec(own.body?.slice(mark.length) ?? "") ?? [];

@@ -92,7 +92,10 @@ export const errorTable = {
   worker_killed: retryableError(500, "The worker was killed"),
   worker_crashed: retryableError(500, "The worker crashed"),
   deadline_exceeded: permanentError(422, "The job took longer than its deadline"),
-  resource_invalid: permanentError(422, "The custom resource cannot be a job"),
+  resource_invalid: permanentError(
+    422,
+    "The custom resource cannot be a job, or a policy denies it",
+  ),
   pod_start_failed: permanentError(422, "The worker's pod cannot be started"),
   service_restarted: retryableError(500, "The service restarted too often while the job ran"),
 } as const satisfies Record<string, ErrorKind>;

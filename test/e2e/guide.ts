@@ -5,8 +5,8 @@ import { addVolume, namespace, openInstallation, release } from "./installation.
 
 /**
  * From nothing to the first result, and back, by the commands of docs/kubernetes.md: word for word
- * but for the model's address, since pods reach no other network. The volume is what a storage
- * class would make.
+ * but for the model's address, since pods reach no other network, and the time for its timing. The
+ * volume is what a storage class would make.
  */
 export async function testGuide(cluster: NodeCluster, modelFile: string): Promise<void> {
   const [page, run] = [await readPage("kubernetes.md"), await openPageShell(cluster)];
@@ -17,7 +17,8 @@ export async function testGuide(cluster: NodeCluster, modelFile: string): Promis
   const { source } = await client.uploadModel(modelFile);
 
   const [apply = "", follow = ""] = page.listScripts("A first job");
-  await run(apply.replace(/source: https:\S+/, `source: ${source}`).replace(" --watch", ""));
+  const model = `source: ${source}\n  recipe: { evaluation: { latencyBudgetSeconds: 1 } }`;
+  await run(apply.replace(/source: https:\S+/, model).replace(" --watch", ""));
   const printed = await run(follow);
   assert.match(printed, /condition met/);
   assert.match(printed, /^minilm +Completed +cpu +0\.\d+/m);

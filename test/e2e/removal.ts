@@ -19,7 +19,7 @@ export async function testRemoval(
   const step = createStepRunner(group, installation);
   const { cluster, kubectl, apply, readResourceField, untilField, untilReady } = installation;
   const begin = async (name: string) => {
-    await apply("CompressionJob", name, { model: mounted, target: "cpu", recipe });
+    await apply("CompressionJob", name, { model: mounted, target: "gpu", recipe });
     await untilField(`cpj/${name}`, ".status.status", "Optimizing");
     return readResourceField(`cpj/${name}`, ".status.jobId");
   };

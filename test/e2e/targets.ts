@@ -9,8 +9,8 @@ const plain: Target = {
   operators: "standard",
   recipe: { scheme: "int8-weight" },
   presets: {},
-  // Jobs that time their models while something else happens leave a processor to that.
-  resources: { limits: { cpu: "1" } },
+  // Jobs that time their models while something else happens leave the processors to that.
+  resources: { limits: { cpu: "400m" } },
 };
 
 /** Hardware profiles of the installation: usable ones, and some whose jobs cannot run. */

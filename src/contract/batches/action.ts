@@ -131,7 +131,7 @@ export const actionInputs = {
   "github-token": {
     description:
       "Token for check runs (`checks: write`) and comments; without these permissions the " +
-      "results are in the job's summary only.",
+      "results are in the job's summary only. A personal access token writes no check runs.",
     default: "${{ github.token }}",
   },
   matrix: {

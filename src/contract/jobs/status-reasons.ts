@@ -38,7 +38,8 @@ export const statusReasonTable = {
     message: "The cluster does not take the job yet",
     setBy: "service",
     action:
-      "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
+      "Read the message: the API server is unreachable, or refuses the resource for now. It is " +
+      "tried again.",
   },
   waiting_for_pod: {
     status: "Pending",

@@ -100,7 +100,7 @@ function Comparison({ jobs, isCut, gone }: ChosenJobs) {
     jobs.map(({ job, name }, index) => [job.id, `${letterOf(index)}, ${name}`]),
   );
   const models = new Set(summaries.map(({ model }) => model)).size;
-  const ways = listAccuracyWays(jobs.map(({ job }) => job));
+  const ways = listAccuracyWays(summaries);
   const isAccuracyAlike = ways.length < 2;
   return (
     <div class="sheet">
@@ -122,7 +122,7 @@ function Comparison({ jobs, isCut, gone }: ChosenJobs) {
         </p>
       )}
       <BestResults jobs={summaries} names={names} isAccuracyAlike={isAccuracyAlike} />
-      <ParetoCard jobs={summaries} names={names} isAccuracyAlike={isAccuracyAlike} />
+      <ParetoCard jobs={summaries} names={names} />
       <CompareTable jobs={jobs} />
     </div>
   );

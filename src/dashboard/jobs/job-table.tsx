@@ -7,6 +7,7 @@ import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { TermName } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { describeBasis } from "../shared/accuracy-basis.ts";
 import { toLatencyRatio } from "../shared/figures.ts";
 import { describeCommit, shortJobName } from "../shared/format.ts";
 import { listMissed } from "../shared/gate-words.ts";
@@ -61,6 +62,8 @@ export function JobTable({ list, rows, selected }: JobTableProps) {
       <div class="foot">
         {sayLoaded(list, rows.length)}
         <span class="grow" />
+        {list.accuracyWays > 1 &&
+          `Accuracy was measured in ${list.accuracyWays} ways, each sorted by itself`}
       </div>
     </div>
   );
@@ -249,7 +252,7 @@ function ProgressCell({ job }: JobProps) {
 }
 
 function Figures({ job }: JobProps) {
-  const { figures } = job;
+  const { figures, accuracyBasis } = job;
   const { resultBytes, sizeRatio, sqnrDb } = figures;
   const latency = toLatencyRatio(figures);
   return (
@@ -258,7 +261,7 @@ function Figures({ job }: JobProps) {
         {resultBytes !== null && formatBytes(resultBytes)}{" "}
         {sizeRatio !== null && <span class="dim">{Math.round(100 * sizeRatio)} %</span>}
       </td>
-      <td class="num phone-off">
+      <td class="num phone-off" title={accuracyBasis && describeBasis(accuracyBasis)}>
         {sqnrDb?.toFixed(1)} {sqnrDb !== null && <span class="dim">dB</span>}
       </td>
       <td class="num phone-off">
