@@ -54620,7 +54620,7 @@ function connectGitHub(token, { apiUrl }, dispatcher) {
 function createRateLimitHandler(limit) {
     return (seconds, _, __, waits) => {
         const isRepeated = seconds <= maxRateLimitWaitSeconds && waits < maxRateLimitWaits;
-        const next = isRepeated ? `going on in ${seconds} s` : "giving up";
+        const next = isRepeated ? `continuing in ${seconds} s` : "giving up";
         core/* info */.pq(`GitHub's ${limit} is reached; ${next}`);
         return isRepeated;
     };
@@ -55496,7 +55496,7 @@ async function readText(file, workspace) {
     }
     const { size } = await (0,promises_.stat)(resolved);
     if (size > limits/* limits */.Fy.jsonBodyBytes) {
-        throw createFileError(`${file} has ${size} bytes; ${limits/* limits */.Fy.jsonBodyBytes} are allowed`);
+        throw createFileError(`${file} has ${size} bytes; at most ${limits/* limits */.Fy.jsonBodyBytes} are allowed`);
     }
     return (0,promises_.readFile)(resolved, "utf8");
 }
@@ -55592,7 +55592,7 @@ class UploadLog {
     }
     start(offset, total) {
         if (offset > 0)
-            this.#log(`goes on at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
+            this.#log(`continues at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
         this.#startedAt = performance.now();
         this.#startedFrom = offset;
     }
@@ -56459,7 +56459,7 @@ class ByteWindow {
             this.#fill(position);
         const byte = this.#buffer[position - this.#start];
         if (byte === undefined) {
-            throw new RangeError(`Byte ${position} lies behind the end, which is ${this.length}`);
+            throw new RangeError(`Byte ${position} lies after the end, which is ${this.length}`);
         }
         return byte;
     }
@@ -57162,7 +57162,7 @@ const artifactRoutes = {
         method: "GET",
         path: "/batches/{id}/artifacts",
         summary: "Download all files that the jobs of a batch have produced as a tar archive, each as " +
-            "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
+            "`JOB-NAME/ARTIFACT`, after a `manifest.json` with their jobs and hashes. The connection " +
             "breaks where a file cannot be read; where one is not stored, there is no archive",
         action: "readWork",
         names: "batch",
@@ -57284,7 +57284,7 @@ const batchRoutes = {
     retryBatch: {
         method: "POST",
         path: "/batches/{id}/retry",
-        summary: "Start jobs of a batch anew that failed, each with its recipe, as batches of their own: " +
+        summary: "Start the failed jobs of a batch again, each with its recipe, as batches of their own: " +
             "one for jobs of one recipe whose models and targets make up a product. They take the " +
             "place of the former ones in the batch's report, if the token may request reports",
         action: "retryWork",
@@ -57469,7 +57469,7 @@ const jobRoutes = {
     retryJob: {
         method: "POST",
         path: "/jobs/{id}/retry",
-        summary: "Start a job that has ended anew, as a job of its own",
+        summary: "Start a job that has ended again, as a new job",
         action: "retryWork",
         names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
@@ -58602,7 +58602,7 @@ const actionInputs = {
     },
     "check-name": {
         description: "Name of the check run of the whole batch, for branch protection to require. By default " +
-            "`Model compression`, with the values of the job's matrix behind it. A dry run's is " +
+            "`Model compression`, with the values of the job's matrix after it. A dry run's is " +
             "`NAME (dry run)`. Several steps that run for one commit need a name each: by it the comment " +
             "and the suite are found, too.",
     },
@@ -58648,7 +58648,7 @@ const actionOutputs = {
     "report-json": "Path of the report as JSON.",
     "report-markdown": "Path of the report as Markdown.",
     artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
-        "and `-2` behind it where another job has that name, where `download` is `true`.",
+        "and `-2` after it where another job has that name, where `download` is `true`.",
 };
 
 
@@ -58924,8 +58924,7 @@ const errorTable = {
     batch_unfinished: permanentError(409, "The batch has not ended"),
     token_replaced: permanentError(409, "Another token took the token's place"),
     model_in_use: permanentError(409, "A job that has not ended needs the model"),
-    idempotency_in_progress: retryableError(409, "The first request with this Idempotency-Key is still being answered"),
-    upload_offset_mismatch: retryableError(409, "The upload cannot go on at this byte"),
+    upload_offset_mismatch: retryableError(409, "The upload cannot continue at this byte"),
     payload_too_large: permanentError(413, "The body is larger than allowed"),
     unsupported_media_type: permanentError(415, "The content type is not supported"),
     range_not_satisfiable: permanentError(416, "The range lies outside the file"),
@@ -58934,11 +58933,11 @@ const errorTable = {
     idempotency_key_reused: permanentError(422, "The Idempotency-Key was used with another body"),
     too_many_requests: retryableError(429, "Too many requests within a minute"),
     too_many_jobs: retryableError(429, "Too many jobs of the project wait"),
-    too_many_webhooks: permanentError(429, "The project has as many webhooks as it may"),
-    too_many_members: permanentError(429, "The project has as many members as it may"),
-    too_many_deliveries: retryableError(429, "As many deliveries of the webhook wait as may"),
-    too_many_manifests: permanentError(429, "The project has as many manifests as it may"),
-    too_many_bytes: permanentError(429, "The project stores as much as it may"),
+    too_many_webhooks: permanentError(429, "The project has as many webhooks as it may have"),
+    too_many_members: permanentError(429, "The project has as many members as it may have"),
+    too_many_deliveries: retryableError(429, "The webhook has as many waiting deliveries as it may have"),
+    too_many_manifests: permanentError(429, "The project has as many manifests as it may have"),
+    too_many_bytes: permanentError(429, "The project stores as much as it may store"),
     internal_error: retryableError(500, "The service failed"),
     unavailable: retryableError(503, "The service is not ready"),
     storage_full: retryableError(507, "The storage is full"),
@@ -59276,7 +59275,6 @@ const creationErrors = [
     "unsupported_media_type",
     "payload_too_large",
     "idempotency_key_reused",
-    "idempotency_in_progress",
 ];
 const jobCreationErrors = [
     ...creationErrors,
@@ -59715,7 +59713,7 @@ const statusReasonTable = {
     },
     interrupted: {
         status: "Pending",
-        message: "Made way for a project that had waited too long; it begins again",
+        message: "Preempted by a project that had waited too long; it will start over",
         setBy: "service",
         action: "Nothing: the job starts again in its turn. With `MOS_WORKERS` of 2 or more no project has " +
             "all workers.",
@@ -59990,9 +59988,7 @@ const latencyRatio = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     ratioLow: measuredRatio
         .optional(),
     ratioHigh: measuredRatio.optional(),
-    sessions: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr()
-        .min(0)
-        .optional(),
+    sessions: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0).optional(),
 });
 const maxLatencyShapes = 4;
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
@@ -61120,9 +61116,9 @@ const limits = {
         strangers: { all: 64 * 1024 ** 2, perCaller: 8 * 1024 ** 2 },
         workers: { all: 64 * 1024 ** 2, perCaller: 1024 ** 2 },
     },
-    webhookBytes: 1024 * 1024,
-    webhooksAtOnce: 64,
-    webhooksAtOncePerAddress: 16,
+    githubEventBytes: 1024 * 1024,
+    githubEventsAtOnce: 64,
+    githubEventsAtOncePerAddress: 16,
     jsonDepth: 32,
     jsonValues: 65_536,
     listedErrors: 20,
@@ -61226,9 +61222,11 @@ function graphLimitError(limit) {
 /* harmony export */   h_: () => (/* binding */ uploadSource),
 /* harmony export */   zA: () => (/* binding */ modelSource)
 /* harmony export */ });
-/* unused harmony exports isRemoteSource, isFolderSource, isLocatedSource, sourceBeside, isSourceBeside */
-/* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1073);
-/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
+/* unused harmony exports isRemoteSource, isFolderSource, isLocatedSource, sourceBeside, isSourceBeside, missingUploadError */
+/* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
+/* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1073);
+/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6464);
+
 
 
 const bucketAndKey = "[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/.";
@@ -61248,7 +61246,7 @@ const addressMessage = "must be a URL with a valid host and port";
 const maxBytes = 2048;
 const bytesMessage = `must have at most ${maxBytes} bytes`;
 const encoder = new TextEncoder();
-const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: maxBytes })
+const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_2__/* .boundedText */ .L)({ min: 1, max: maxBytes })
     .refine((source) => encoder.encode(source).length <= maxBytes, { error: bytesMessage })
     .regex(new RegExp(`^(${alternatives.join("|")})`), { error: message, abort: true })
     .refine((source) => URL.canParse(source), { error: addressMessage });
@@ -61259,7 +61257,7 @@ const celForms = Object.entries(forms)
     return `!self.startsWith('${start}') || self.matches(r'${pattern}')`;
 });
 const starts = Object.keys(forms).map((start) => `'${start}'`);
-_rule_js__WEBPACK_IMPORTED_MODULE_0__/* .valueRules */ .Ni.add(modelSource, {
+_rule_js__WEBPACK_IMPORTED_MODULE_1__/* .valueRules */ .Ni.add(modelSource, {
     rules: [
         ...[`[${starts.join(", ")}].exists(start, self.startsWith(start))`, ...celForms].map((cel) => ({
             message,
@@ -61312,6 +61310,9 @@ function isSourceBeside(source, other) {
 }
 function folderPart(path) {
     return isRepository(path) ? `${path}/` : path.replace(/[^/]*$/, "");
+}
+function missingUploadError(sha256) {
+    return new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
 }
 
 
@@ -61568,7 +61569,7 @@ function describeKnownFields(schema) {
     const known = schema instanceof Object && "shape" in schema ? Object.keys(schema.shape) : [];
     return known.length === 0
         ? "is not known; none is"
-        : `is not known; known are ${known.join(", ")}`;
+        : `is not known; the known ones are ${known.join(", ")}`;
 }
 function describeOptions(options) {
     const messages = options.flatMap((issues) => issues.map(({ message }) => message));

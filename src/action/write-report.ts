@@ -80,9 +80,9 @@ export async function writeComment(
 interface CommentPlace {
   readonly repo: RepositoryName;
   readonly pullRequest: number;
-  /** Invisible text at the start of the comment, by which later runs find it. */
+  /** Invisible text at the start of the comment, so that later runs find it. */
   readonly mark: string;
-  /** Of the run, behind the mark. GitHub numbers later runs higher. */
+  /** Of the run, after the mark. GitHub numbers later runs higher. */
   readonly runId: string;
 }
 

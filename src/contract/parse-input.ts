@@ -178,7 +178,7 @@ function describeKnownFields(schema: unknown): string {
     schema instanceof Object && "shape" in schema ? Object.keys(schema.shape as object) : [];
   return known.length === 0
     ? "is not known; none is"
-    : `is not known; known are ${known.join(", ")}`;
+    : `is not known; the known ones are ${known.join(", ")}`;
 }
 
 function describeOptions(options: readonly (readonly z.core.$ZodIssue[])[]): string {

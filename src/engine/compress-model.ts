@@ -121,7 +121,7 @@ function findKeptDirectory({ recipe, keptDirectory }: CompressOptions): string |
 /** Largest result in several files that is copied, bytes. */
 export const maxCopiedBytes = 1_500_000_000;
 
-/** External data may not be a hard link: where a copy would take long, nothing is kept any longer. */
+/** External data must not be a hard link. A result that is slow to copy is moved, and not kept. */
 function findPlacement(files: readonly WrittenFile[]) {
   if (files.length === 1) return linkOrCopy;
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);

@@ -9,7 +9,7 @@ import { formatPercent } from "../contract/text/format-figure.ts";
 
 const emptyCell = "–";
 
-/** What is folded behind the table of jobs. */
+/** What is folded after the table of jobs. */
 export function detailSections(rows: readonly ReportRow[]): Section[] {
   return [...ratioMatrixSections(rows), ...diffSections(rows), ...noteSections(rows)];
 }

@@ -401,7 +401,7 @@ test("evaluateModels() leaves out outputs that are not tensors of numbers, and s
     [
       'Output "codes" holds elements of type int4 and was not compared',
       'Output "list" holds no tensor and was not compared',
-      "The recipe's evaluation.latencyBudgetSeconds is 0: no latency was measured",
+      "Latency was not timed: the recipe's evaluation.latencyBudgetSeconds is 0",
     ],
   );
 });

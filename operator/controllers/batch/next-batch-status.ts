@@ -248,7 +248,7 @@ function batchStatusMessage(
     case "Cancelled":
       return `${counts.Cancelled} of ${all} were cancelled`;
     case "Cancelling":
-      return `${countUnfinished(observed, counts)} of ${all} have still to stop`;
+      return `${countUnfinished(observed, counts)} of ${all} are still stopping`;
     case "Pending":
     case "Running":
       return unfinishedMessage(observed, situation);

@@ -3,7 +3,7 @@ import { formatPercent } from "../text/format-figure.ts";
 
 /**
  * The changes in a few words: `1 node added, 2 weights changed by up to 3.1 %`; `quote` makes
- * foreign text harmless where they are shown.
+ * untrusted text harmless where they are shown.
  */
 export function summarizeChanges(
   { values, nodes, weights, weightChanges }: ModelDiff,

@@ -48,7 +48,7 @@ export function ChangeList({ jobs, summaries }: ChangeListProps) {
   );
 }
 
-/** What an empty list says about jobs of which some may not have ended. */
+/** What an empty list says about jobs, some of which may not have ended. */
 function sayNothingChanged(jobs: readonly BatchJob[]): string {
   const ended = jobs.filter(({ status }) => isTerminal(status)).length;
   if (ended === 0) return "No job has finished yet.";

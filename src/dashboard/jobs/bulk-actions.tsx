@@ -147,7 +147,7 @@ const cancellation: BulkChange = {
 };
 const retry: BulkChange = {
   change: async (id) => (await service.call("retryJob", { params: { id } })).id,
-  say: (jobs) => `${jobs} started anew, as new jobs`,
+  say: (jobs) => `${jobs} started again, as new jobs`,
 };
 const removal: BulkChange = {
   change: async (id) => {
@@ -162,7 +162,7 @@ interface BulkEnd extends BulkAnswer {
   readonly done: ReadonlySet<string>;
 }
 
-/** Changes each job, also behind one that is refused. */
+/** Changes each job, also after one that is refused. */
 async function changeAll(
   jobs: readonly JobSummary[],
   { change, say }: BulkChange,

@@ -117,7 +117,7 @@ export class JobList {
     return service.call("listJobSummaries", { query });
   }
 
-  /** Shows jobs behind those that are there, or in place of them where they have no cursor. */
+  /** Shows jobs after those that are there, or in place of them where they have no cursor. */
   #show(jobs: readonly JobSummary[], cursor: string | null): void {
     const added = jobs.map((job) => signal(job));
     if (cursor === null) this.#byId.clear();

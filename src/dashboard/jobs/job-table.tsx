@@ -23,11 +23,15 @@ const loadAhead = 60;
 
 /** Figures with the words that they are in. */
 const columns = [
-  { title: "Size", term: undefined },
-  { title: "Accuracy", term: "sqnr" },
-  { title: "Latency, original = 1", term: "latency" },
-  { title: "Gates", term: "gate" },
-] as const satisfies readonly { readonly title: string; readonly term: TermName | undefined }[];
+  { name: "size", title: "Size", term: undefined },
+  { name: "accuracy", title: "Accuracy", term: "sqnr" },
+  { name: "latency", title: "Latency, original = 1", term: "latency" },
+  { name: "gates", title: "Gates", term: "gate" },
+] as const satisfies readonly {
+  readonly name: string;
+  readonly title: string;
+  readonly term: TermName | undefined;
+}[];
 
 interface JobTableProps {
   readonly list: JobList;
@@ -35,7 +39,7 @@ interface JobTableProps {
   readonly selected: Signal<ReadonlySet<string>>;
 }
 
-/** The jobs, of which those in the window are drawn. */
+/** The jobs; only those in the window are drawn. */
 export function JobTable({ list, rows, selected }: JobTableProps) {
   const body = useRef<HTMLTableSectionElement>(null);
   const { start, end } = useWindowRows(body, { count: rows.length, rowPx });
@@ -75,7 +79,7 @@ function sayLoaded(list: JobList, count: number): string {
 
 interface VisibleRows {
   readonly start: number;
-  /** Row behind the last one. */
+  /** Row after the last one. */
   readonly end: number;
 }
 
@@ -117,10 +121,7 @@ function JobTableHead() {
         <th class="col-status">Status</th>
         <th class="col-model">Model, target, recipe</th>
         {columns.map((column) => (
-          <th
-            key={column.title}
-            class={`phone-off col-${column.title.split(",", 1)[0]?.toLowerCase()}`}
-          >
+          <th key={column.name} class={`phone-off col-${column.name}`}>
             <Term name={column.term}>{column.title}</Term>
           </th>
         ))}

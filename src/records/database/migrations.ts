@@ -307,7 +307,7 @@ const calibrationColumn = [
     where calibration_data is not null`,
 ];
 
-/** For fields that summaries of before lack: readers make them anew. */
+/** For fields that summaries of before lack: readers make them again. */
 const forgottenSummaries = [`update jobs set summary = null where summary is not null`];
 
 const successorColumn = ["alter table tokens add column replaced_by ordered_text"];

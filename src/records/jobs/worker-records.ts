@@ -1,5 +1,5 @@
 import { applyEvent } from "./apply-event.ts";
-import { findAssignment } from "./find-assignment.ts";
+import { findAssignment, findOpenAttempt } from "./find-assignment.ts";
 import {
   addEndedStage,
   type AttemptRecord,
@@ -39,6 +39,13 @@ export function workerRecords(store: Store) {
         .executeTakeFirst();
       return row?.attempt;
     },
+
+    /** Whether neither the job nor the attempt has ended. */
+    isOpen: (jobId: string, attempt: number) =>
+      runReadTransaction(
+        store,
+        async (trx) => (await findOpenAttempt(trx, jobId, attempt)) !== undefined,
+      ),
 
     /** What the worker of an attempt does; undefined where the job or the attempt has ended. */
     findAssignment: (jobId: string, attempt: number) =>

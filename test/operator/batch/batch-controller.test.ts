@@ -226,7 +226,7 @@ test("a cancelled batch is Cancelled when the last of its jobs is", { skip }, as
   const cancelling = await untilSeen(batches, ([one]) =>
     one?.status?.status === "Cancelling" ? one.status : undefined,
   );
-  assert.equal(cancelling.statusMessage, "2 of 6 jobs have still to stop");
+  assert.equal(cancelling.statusMessage, "2 of 6 jobs are still stopping");
   await playJob(client, "off-0000", { status: "Cancelled" });
   await playJob(client, "off-0001", { status: "Completed" });
   const status = await untilSeen(batches, ([one]) =>
