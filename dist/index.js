@@ -55206,7 +55206,10 @@ function describeSizes({ originalBytes, resultBytes, ratio, }) {
 
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
+// EXTERNAL MODULE: ./contract/text/format-count.js
+var format_count = __nccwpck_require__(8834);
 ;// CONCATENATED MODULE: ./action/job-tracker.js
+
 
 
 
@@ -55249,7 +55252,7 @@ class JobTracker {
         });
         const gatesFailed = rows.filter((row) => row.gatesFailed).length;
         const gates = gatesFailed > 0 ? `, ${gatesFailed} with gates that failed` : "";
-        return `${ended} of ${rows.length} jobs ended: ${counts.join(", ")}${gates}`;
+        return `${ended} of ${(0,format_count/* formatCount */.B)(rows.length, "job")} ended: ${counts.join(", ")}${gates}`;
     }
 }
 
@@ -56065,6 +56068,8 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
 /* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(4422);
 /* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(5845);
+/* harmony import */ var _contract_text_format_count_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8834);
+
 
 
 
@@ -56099,7 +56104,7 @@ async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, c
     const { client } = await (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .openServiceSession */ .C)(credentials, { serviceUrl, dispatcher });
     const jobs = await (0,_submit_batches_js__WEBPACK_IMPORTED_MODULE_5__/* .listJobs */ .N6)(client, { labels });
     const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
-    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
+    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step ended before its jobs. Cancelling ${(0,_contract_text_format_count_js__WEBPACK_IMPORTED_MODULE_10__/* .formatCount */ .B)(batches.length, "batch", "batches")}`);
     await cancelBatches(client, batches);
 }
 async function completeCheckRun({ inputs, run, identity, dispatcher }) {
@@ -56990,6 +56995,7 @@ const jobSummary = job/* job */.Yl
 
 
 
+
 const weightFiles = schemas/* object */.Ikc({
     files: schemas/* int */.Whr().min(1),
     bytes: schemas/* int */.Whr().min(0),
@@ -57007,7 +57013,7 @@ function findWeightFiles(artifacts, name) {
     return { files: weights.length, bytes, archive };
 }
 function sayWeightFiles(name, needed) {
-    const files = `${needed.files} more ${needed.files === 1 ? "file" : "files"}`;
+    const files = formatCount(needed.files, "more file");
     return `${name} does not hold its weights: it needs ${files}, ${formatBytes(needed.bytes)}, in the same folder`;
 }
 
@@ -58044,7 +58050,10 @@ function replaceDataSources(recipe, replace) {
 var model_source = __nccwpck_require__(8897);
 // EXTERNAL MODULE: ./contract/text/redact-source.js
 var redact_source = __nccwpck_require__(3662);
+// EXTERNAL MODULE: ./contract/text/format-count.js
+var format_count = __nccwpck_require__(8834);
 ;// CONCATENATED MODULE: ./action/submit-batches.js
+
 
 
 
@@ -58104,7 +58113,7 @@ async function submitPlannedBatch(client, body) {
         const revision = { ...body.revision, recordBaseline: false };
         return submitIdempotently(client, { ...body, revision });
     });
-    core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
+    core/* info */.pq(`Batch ${batch.id}: ${(0,format_count/* formatCount */.B)(batch.jobs.length, "job")}`);
     return batch;
 }
 function explainRefusal(error, plan, { models }) {
@@ -61427,9 +61436,11 @@ const labelFilter = zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(zod__WEBPA
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   C: () => (/* binding */ parseInput)
 /* harmony export */ });
-/* harmony import */ var _text_truncate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2021);
+/* harmony import */ var _text_truncate_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2021);
 /* harmony import */ var _text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
-/* harmony import */ var _text_redact_source_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3662);
+/* harmony import */ var _text_redact_source_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3662);
+/* harmony import */ var _text_format_count_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8834);
+
 
 
 
@@ -61490,7 +61501,7 @@ function describeFound(value, code) {
             return undefined;
         if (!code.startsWith("too_"))
             return "is an array";
-        return `has ${value.length} ${value.length === 1 ? "entry" : "entries"}`;
+        return `has ${(0,_text_format_count_js__WEBPACK_IMPORTED_MODULE_1__/* .formatCount */ .B)(value.length, "entry", "entries")}`;
     }
     if (value === undefined)
         return code === "custom" ? undefined : "is missing";
@@ -61502,7 +61513,7 @@ function describeFound(value, code) {
 function quoteValue(value) {
     if (typeof value !== "string")
         return String(value);
-    return (0,_text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .replaceHiddenCharacters */ .HS)(JSON.stringify((0,_text_truncate_js__WEBPACK_IMPORTED_MODULE_1__/* .truncate */ .x)((0,_text_redact_source_js__WEBPACK_IMPORTED_MODULE_2__/* .redactSource */ .b)(value), maxShownLength)));
+    return (0,_text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .replaceHiddenCharacters */ .HS)(JSON.stringify((0,_text_truncate_js__WEBPACK_IMPORTED_MODULE_2__/* .truncate */ .x)((0,_text_redact_source_js__WEBPACK_IMPORTED_MODULE_3__/* .redactSource */ .b)(value), maxShownLength)));
 }
 function valueAt(input, path) {
     return path.reduce((value, key) => value instanceof Object && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined, input);
@@ -61698,6 +61709,19 @@ function formatBytes(bytes) {
         scaled /= 1000;
     const digits = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
     return `${scaled.toFixed(digits)} ${units[unit]}`;
+}
+
+
+/***/ }),
+
+/***/ 8834:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   B: () => (/* binding */ formatCount)
+/* harmony export */ });
+function formatCount(count, noun, plural = `${noun}s`) {
+    return `${count} ${count === 1 ? noun : plural}`;
 }
 
 
@@ -62478,6 +62502,8 @@ function joinSection(head, rows, foot) {
 /* harmony import */ var _explain_job_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7650);
 /* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8186);
 /* harmony import */ var _report_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6605);
+/* harmony import */ var _contract_text_format_count_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8834);
+
 
 
 
@@ -62521,7 +62547,7 @@ function abortAdvice(reason) {
 }
 function conclude({ rows, abortReason, failureMessage }, failOn) {
     const counts = countOutcomes(rows);
-    const ended = `${rows.length - counts.open} of ${countedJobs(rows)} ended`;
+    const ended = `${rows.length - counts.open} of ${(0,_contract_text_format_count_js__WEBPACK_IMPORTED_MODULE_3__/* .formatCount */ .B)(rows.length, "job")} ended`;
     if (abortReason) {
         const { conclusion, words } = abortVerdicts[abortReason];
         if (rows.length > 0)
@@ -62543,7 +62569,7 @@ function concludeEnded(bad, failOn) {
     return bad.length > 0 ? "neutral" : "success";
 }
 function describeEnded(rows, counts, bad) {
-    const jobs = countedJobs(rows);
+    const jobs = (0,_contract_text_format_count_js__WEBPACK_IMPORTED_MODULE_3__/* .formatCount */ .B)(rows.length, "job");
     if (bad.length === 0)
         return `${jobs} ${_report_js__WEBPACK_IMPORTED_MODULE_2__/* .outcomes */ .KI[counts.planned > 0 ? "planned" : "passed"].words}`;
     const shown = rows.filter((row) => bad.includes((0,_report_js__WEBPACK_IMPORTED_MODULE_2__/* .classifyOutcome */ .$p)(row)));
@@ -62564,9 +62590,6 @@ function findCommonCause(rows) {
     const causes = new Set(rows.map(({ job }) => job && (0,_explain_job_js__WEBPACK_IMPORTED_MODULE_0__/* .nameCause */ .nF)(job)));
     const [cause = ""] = causes;
     return causes.size === 1 && cause !== "" && cause.length <= longestCause ? cause : undefined;
-}
-function countedJobs(rows) {
-    return rows.length === 1 ? "1 job" : `${rows.length} jobs`;
 }
 function countOutcomes(rows) {
     const counts = { passed: 0, planned: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
@@ -62817,7 +62840,10 @@ var markdown = __nccwpck_require__(8186);
 var model_diff = __nccwpck_require__(5);
 // EXTERNAL MODULE: ./contract/text/format-figure.js
 var format_figure = __nccwpck_require__(6113);
+// EXTERNAL MODULE: ./contract/text/format-count.js
+var format_count = __nccwpck_require__(8834);
 ;// CONCATENATED MODULE: ./contract/jobs/describe-model-diff.js
+
 
 function summarizeChanges({ values, nodes, weights, weightChanges }, quote = (text) => text) {
     const largest = weightChanges.reduce((most, { distance }) => Math.max(most, distance ?? 0), 0);
@@ -62841,8 +62867,8 @@ function isMostlyAnother({ removed, changed, renamed, same }) {
 }
 function describeSameModel(other, { nodes, weights }) {
     const renamed = [
-        ...(nodes.renamed > 0 ? [`${nodes.renamed} nodes`] : []),
-        ...(weights.renamed > 0 ? [`${weights.renamed} weights`] : []),
+        ...(nodes.renamed > 0 ? [(0,format_count/* formatCount */.B)(nodes.renamed, "node")] : []),
+        ...(weights.renamed > 0 ? [(0,format_count/* formatCount */.B)(weights.renamed, "weight")] : []),
     ];
     const names = renamed.length === 0 ? "" : `, with other names of ${renamed.join(" and ")}`;
     return `The same model as ${other}${names}.`;
@@ -62859,12 +62885,12 @@ function countValues(values, quote) {
     });
     if (other === 0)
         return named;
-    return [...named, `${other} ${other === 1 ? "input or output" : "inputs and outputs"} changed`];
+    return [...named, `${(0,format_count/* formatCount */.B)(other, "input or output", "inputs and outputs")} changed`];
 }
 function countWords(what, counts) {
     return ["added", "removed", "changed"].flatMap((how) => {
         const count = counts[how];
-        return count === 0 ? [] : `${count} ${what}${count === 1 ? "" : "s"} ${how}`;
+        return count === 0 ? [] : `${(0,format_count/* formatCount */.B)(count, what)} ${how}`;
     });
 }
 function describeNodeChange({ how, what }) {
@@ -62990,7 +63016,10 @@ var model_diff_section = __nccwpck_require__(2188);
 var next_steps = __nccwpck_require__(6669);
 // EXTERNAL MODULE: ./contract/text/format-figure.js
 var format_figure = __nccwpck_require__(6113);
+// EXTERNAL MODULE: ./contract/text/format-count.js
+var format_count = __nccwpck_require__(8834);
 ;// CONCATENATED MODULE: ./report/sections.js
+
 
 
 
@@ -63081,7 +63110,7 @@ function baselineNote(jobs) {
     const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
     const shown = [...commits].slice(0, maxBaselines).map(markdown/* inlineCode */.ti).join(", ");
     const left = jobs.length - baselines.length;
-    const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
+    const without = left === 0 ? "" : `; ${left} of ${(0,format_count/* formatCount */.B)(jobs.length, "job")} without a baseline`;
     return `\n\n▲, ▼ and = compare with ${shown}${without}.`;
 }
 function warningNotes(jobs) {

@@ -26,6 +26,7 @@ import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { isForOtherRuntime, type RangeMethod, rangeMethods } from "../contract/jobs/recipe.ts";
 import { explainUnplanned, requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import { lacksDotProducts } from "../contract/jobs/target.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 /**
  * Compresses a model by a recipe. Weights are read, transformed and written a tile at a time.
@@ -426,7 +427,9 @@ function describePlan(plan: CompressionPlan): string[] {
   const change = `${weights.length - left.length} of ${weights.length} weights change`;
   return [
     `Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`,
-    ...(fused.operators > 0 ? [`${fused.operators} operators become part of others`] : []),
+    ...(fused.operators > 0
+      ? [`${formatCount(fused.operators, "operator becomes", "operators become")} part of others`]
+      : []),
     ...(shards.count > 1 ? [`Weights are divided into ${shards.count} shards`] : []),
     ...countReasons(left).map(([reason, count]) =>
       count === 1

@@ -10,6 +10,7 @@ import { Button, Icon } from "../shared/button.tsx";
 import { DialogRemovalEnd, Dialog } from "../shared/dialog.tsx";
 import { sayError } from "../shared/notice.tsx";
 import { useStart } from "../shared/use-start.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 interface BulkActionsProps {
   readonly list: JobList;
@@ -190,7 +191,7 @@ async function changeAll(
 }
 
 function sayJobs(count: number): string {
-  return `${count} ${count === 1 ? "job" : "jobs"}`;
+  return formatCount(count, "job");
 }
 
 function listSelected({ rows }: JobList, selected: ReadonlySet<string>): JobSummary[] {

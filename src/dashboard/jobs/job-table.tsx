@@ -15,6 +15,7 @@ import { Age, Duration } from "../shared/page-head.tsx";
 import { LatencyMark, ProgressBar, ToneSign } from "../shared/status.tsx";
 import { Term } from "../shared/term.tsx";
 import { judgeJob } from "../shared/verdict.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** As the style sheet's `--row`. */
 const rowPx = 40;
@@ -229,7 +230,7 @@ function JobName({ job }: JobProps) {
 }
 
 function countWarnings({ warnings }: JobSummary): string {
-  return `${warnings} ${warnings === 1 ? "warning" : "warnings"}`;
+  return formatCount(warnings, "warning");
 }
 
 /** The progress of a job that has no figures yet, or why it has none. */

@@ -25,6 +25,7 @@ import {
   type Store,
   type WriteTransaction,
 } from "../database/store.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** What workers ask and report. */
 export function workerRecords(store: Store) {
@@ -145,7 +146,7 @@ function advanceAttempt(attempt: AttemptRecord, event: WorkerEvent): AttemptReco
 }
 
 function lostEventsLine(count: number, at: string): NewLine {
-  const events = count === 1 ? "1 event of the worker was" : `${count} events of the worker were`;
+  const events = formatCount(count, "event of the worker was", "events of the worker were");
   const text = `(${events} lost while the service could not be reached)`;
   return { at, stream: "stderr", text };
 }
