@@ -3,6 +3,7 @@ import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import { nameArtifacts } from "../../records/blobs/list-referenced-blobs.ts";
 import { StartError } from "../../settings/parse-environment.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** What a backup or a restoration copied. */
 interface CopiedFiles {
@@ -30,7 +31,7 @@ export async function copyFiles(
 /** `database` is where the jobs are looked up that have the missing files. */
 export function describeCopies(copied: CopiedFiles, folder: string, database: string): string {
   const { files, bytes } = copied;
-  const summary = `Records and ${files} files (${formatBytes(bytes)}) are in "${folder}"`;
+  const summary = `Records and ${formatCount(files, "file")} (${formatBytes(bytes)}) are in "${folder}"`;
   return [summary, ...describeMissing(copied, database)].join("\n");
 }
 
