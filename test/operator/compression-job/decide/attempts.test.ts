@@ -168,6 +168,17 @@ test("decide() counts the time of all pods of a job towards its deadline", () =>
   assert.equal(decideOn(late).error?.code, "deadline_exceeded");
 });
 
+test("decide() shows what a crashed worker left as one line without escapes", () => {
+  const at = start + 20 * second;
+  const message = "\u001b]0;mine\u0007\u009b2J\nCompleted \u202e";
+  const exit = { exitCode: 134, reason: "Error", message, at };
+  const end = { complete: false, reason: "BackoffLimitExceeded", message: "", at };
+  const { error, actions } = decideOn([killed(0, { termination: exit })], { ...child, end });
+  const words = "The worker exited with code 134: \u{fffd}]0;mine\u{fffd}\u{fffd}2J Completed \u{fffd}";
+  assert.deepEqual(error, { code: "worker_crashed", message: words });
+  assert.ok(actions.every((action) => !/[\u001b\u009b\u202e]/.test(JSON.stringify(action))));
+});
+
 test("decide() gives a job no more time than the operator does", () => {
   const long = makeJob({ metadata: resource.metadata, spec: { deadlineSeconds: 604_800 } });
   const settings = { ...jobSettings, deadlineSeconds: 600 };
