@@ -7,7 +7,8 @@ import { reportBench } from "./result.ts";
 const [, ...chosen] = process.argv.slice(2);
 const models = chosen.map((name) => {
   const model = comparedModels.find((each) => each === name);
-  if (model === undefined) throw new TypeError(`"${name}" is none of ${comparedModels.join(", ")}`);
+  if (model === undefined)
+    throw new TypeError(`"${name}" is not one of ${comparedModels.join(", ")}`);
   return model;
 });
 await preparePython();

@@ -33,7 +33,8 @@ const builder = await installPeer({
 });
 const rows: BenchRow[] = await measureSmolLm(folder, builder);
 for (const size of chosen.length === 0 ? ["0.85B", "7B"] : chosen) {
-  if (!isSize(size)) throw new TypeError(`"${size}" is none of ${Object.keys(sizes).join(", ")}`);
+  if (!isSize(size))
+    throw new TypeError(`"${size}" is not one of ${Object.keys(sizes).join(", ")}`);
   if (size === "0.85B" && builder !== undefined) {
     rows.push(...(await compareRandomModel(size, folder, builder)));
   }

@@ -27,7 +27,7 @@ const sizes = [
   { hidden: 512, batch: 1 },
   { hidden: 512, batch: 8 },
 ] as const;
-/** Hidden sizes from which on the quantized LSTM must be faster. */
+/** Least hidden sizes at which the quantized LSTM must be faster. */
 const leastHidden = 512;
 const quiet = { signal: new AbortController().signal, onProgress: () => {}, log: () => {} };
 

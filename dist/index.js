@@ -54228,6 +54228,13 @@ function describeRefusal(error) {
     if (!isForbidden(error) || httpErrorStatus(error) === 401) {
         return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
     }
+    if (/via a GitHub App|personal access token/.test(reason)) {
+        return [
+            `No check runs: GitHub takes them from no person (${reason}), but only from`,
+            "the workflow's own token or a GitHub App's, as `github-token`.",
+            "The job's summary has the results.",
+        ].join(" ");
+    }
     return [
         `No check runs: GitHub lets this workflow write none (${reason}).`,
         "Give the job `permissions: checks: write`;",
@@ -54613,7 +54620,7 @@ function connectGitHub(token, { apiUrl }, dispatcher) {
 function createRateLimitHandler(limit) {
     return (seconds, _, __, waits) => {
         const isRepeated = seconds <= maxRateLimitWaitSeconds && waits < maxRateLimitWaits;
-        const next = isRepeated ? `going on in ${seconds} s` : "giving up";
+        const next = isRepeated ? `continuing in ${seconds} s` : "giving up";
         core/* info */.pq(`GitHub's ${limit} is reached; ${next}`);
         return isRepeated;
     };
@@ -55146,12 +55153,17 @@ async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
     const ids = batches.map(({ id }) => id);
     let loggedAt = performance.now();
     let loggedLine = "";
+    let loggedWait;
     for (;;) {
         const current = await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => (0,submit_batches/* getBatches */.d6)(client, ids, signal), signal);
         tracker.recordBatches(current);
         onPoll();
         if (current.every(({ status }) => (0,jobs_status/* isTerminal */.Hd)(status)))
             return;
+        const wait = await explainWait(client, tracker, signal);
+        if (wait !== undefined && wait !== loggedWait)
+            (0,print_output/* logLine */.B)(`[batch] ${wait}`);
+        loggedWait = wait;
         const line = tracker.statusLine();
         if (line !== loggedLine && performance.now() - loggedAt >= statusLineMs) {
             loggedAt = performance.now();
@@ -55160,6 +55172,15 @@ async function watchBatches(client, { batches }, { tracker, signal, onPoll }) {
         }
         await (0,promises_namespaceObject.setTimeout)(pollMs, undefined, { signal });
     }
+}
+async function explainWait(client, { rows }, signal) {
+    const unfinished = rows.filter(({ status }) => !(0,jobs_status/* isTerminal */.Hd)(status));
+    const [next] = unfinished;
+    if (next === undefined || unfinished.some(({ status }) => status !== "Pending"))
+        return undefined;
+    const { status, statusReason, statusMessage } = await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => client.call("getJob", { params: { id: next.id } }, { signal }), signal);
+    const isItsTurn = status !== "Pending" || statusReason === "queued";
+    return isItsTurn ? undefined : `${(0,report/* jobTitle */.a9)(next)} waits: ${statusMessage}`;
 }
 function logResults({ rows }) {
     for (const row of rows)
@@ -55185,7 +55206,10 @@ function describeSizes({ originalBytes, resultBytes, ratio, }) {
 
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
+// EXTERNAL MODULE: ./contract/text/format-count.js
+var format_count = __nccwpck_require__(8834);
 ;// CONCATENATED MODULE: ./action/job-tracker.js
+
 
 
 
@@ -55228,7 +55252,7 @@ class JobTracker {
         });
         const gatesFailed = rows.filter((row) => row.gatesFailed).length;
         const gates = gatesFailed > 0 ? `, ${gatesFailed} with gates that failed` : "";
-        return `${ended} of ${rows.length} jobs ended: ${counts.join(", ")}${gates}`;
+        return `${ended} of ${(0,format_count/* formatCount */.B)(rows.length, "job")} ended: ${counts.join(", ")}${gates}`;
     }
 }
 
@@ -55475,7 +55499,7 @@ async function readText(file, workspace) {
     }
     const { size } = await (0,promises_.stat)(resolved);
     if (size > limits/* limits */.Fy.jsonBodyBytes) {
-        throw createFileError(`${file} has ${size} bytes; ${limits/* limits */.Fy.jsonBodyBytes} are allowed`);
+        throw createFileError(`${file} has ${size} bytes; at most ${limits/* limits */.Fy.jsonBodyBytes} are allowed`);
     }
     return (0,promises_.readFile)(resolved, "utf8");
 }
@@ -55571,7 +55595,7 @@ class UploadLog {
     }
     start(offset, total) {
         if (offset > 0)
-            this.#log(`goes on at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
+            this.#log(`continues at ${(0,format_bytes/* formatBytes */.z)(offset)} of ${(0,format_bytes/* formatBytes */.z)(total)}`);
         this.#startedAt = performance.now();
         this.#startedFrom = offset;
     }
@@ -55905,8 +55929,9 @@ async function writeStickyComment(github, { repo, pullRequest, mark, runId }, bo
         ...place,
         per_page: 100,
     });
+    const { viewer } = await github.graphql("{ viewer { login } }");
     for await (const { data } of pages) {
-        const own = data.find((comment) => comment.user?.type === "Bot" && comment.body?.startsWith(mark));
+        const own = data.find(({ user, body: text }) => user?.login === viewer.login && text?.startsWith(mark));
         if (own) {
             const [, earlier = "0"] = /^ (\d+) -->/.exec(own.body?.slice(mark.length) ?? "") ?? [];
             if (Number(earlier) > Number(runId))
@@ -56043,6 +56068,8 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony import */ var _client_problem_error_js__WEBPACK_IMPORTED_MODULE_7__ = __nccwpck_require__(8931);
 /* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_8__ = __nccwpck_require__(4422);
 /* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_9__ = __nccwpck_require__(5845);
+/* harmony import */ var _contract_text_format_count_js__WEBPACK_IMPORTED_MODULE_10__ = __nccwpck_require__(8834);
+
 
 
 
@@ -56077,7 +56104,7 @@ async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, c
     const { client } = await (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .openServiceSession */ .C)(credentials, { serviceUrl, dispatcher });
     const jobs = await (0,_submit_batches_js__WEBPACK_IMPORTED_MODULE_5__/* .listJobs */ .N6)(client, { labels });
     const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
-    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
+    _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step ended before its jobs. Cancelling ${(0,_contract_text_format_count_js__WEBPACK_IMPORTED_MODULE_10__/* .formatCount */ .B)(batches.length, "batch", "batches")}`);
     await cancelBatches(client, batches);
 }
 async function completeCheckRun({ inputs, run, identity, dispatcher }) {
@@ -56437,7 +56464,7 @@ class ByteWindow {
             this.#fill(position);
         const byte = this.#buffer[position - this.#start];
         if (byte === undefined) {
-            throw new RangeError(`Byte ${position} lies behind the end, which is ${this.length}`);
+            throw new RangeError(`Byte ${position} lies after the end, which is ${this.length}`);
         }
         return byte;
     }
@@ -56898,7 +56925,10 @@ var recipe = __nccwpck_require__(4817);
 var revision = __nccwpck_require__(1622);
 // EXTERNAL MODULE: ./contract/jobs/telemetry.js + 2 modules
 var telemetry = __nccwpck_require__(7534);
+// EXTERNAL MODULE: ./contract/text/shown-line.js
+var shown_line = __nccwpck_require__(7293);
 ;// CONCATENATED MODULE: ./contract/jobs/job-summary.js
+
 
 
 
@@ -56944,6 +56974,8 @@ const jobSummary = job/* job */.Yl
         latencyRatioHigh: figure,
         latencyMs: figure,
     }),
+    accuracyBasis: (0,shown_line/* shownLine */.Q)(64)
+        .optional(),
     baseline: schemas/* object */.Ikc({
         jobId: id/* jobId */.Db,
         sha: revision/* commit */.c,
@@ -56960,6 +56992,7 @@ const jobSummary = job/* job */.Yl
     .meta({ id: "JobSummary" });
 
 ;// CONCATENATED MODULE: ./contract/jobs/weight-files.js
+
 
 
 
@@ -56980,7 +57013,7 @@ function findWeightFiles(artifacts, name) {
     return { files: weights.length, bytes, archive };
 }
 function sayWeightFiles(name, needed) {
-    const files = `${needed.files} more ${needed.files === 1 ? "file" : "files"}`;
+    const files = formatCount(needed.files, "more file");
     return `${name} does not hold its weights: it needs ${files}, ${formatBytes(needed.bytes)}, in the same folder`;
 }
 
@@ -57135,7 +57168,7 @@ const artifactRoutes = {
         method: "GET",
         path: "/batches/{id}/artifacts",
         summary: "Download all files that the jobs of a batch have produced as a tar archive, each as " +
-            "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
+            "`JOB-NAME/ARTIFACT`, after a `manifest.json` with their jobs and hashes. The connection " +
             "breaks where a file cannot be read; where one is not stored, there is no archive",
         action: "readWork",
         names: "batch",
@@ -57257,7 +57290,7 @@ const batchRoutes = {
     retryBatch: {
         method: "POST",
         path: "/batches/{id}/retry",
-        summary: "Start jobs of a batch anew that failed, each with its recipe, as batches of their own: " +
+        summary: "Start the failed jobs of a batch again, each with its recipe, as batches of their own: " +
             "one for jobs of one recipe whose models and targets make up a product. They take the " +
             "place of the former ones in the batch's report, if the token may request reports",
         action: "retryWork",
@@ -57442,7 +57475,7 @@ const jobRoutes = {
     retryJob: {
         method: "POST",
         path: "/jobs/{id}/retry",
-        summary: "Start a job that has ended anew, as a job of its own",
+        summary: "Start a job that has ended again, as a new job",
         action: "retryWork",
         names: "job",
         params: schemas/* object */.Ikc({ id: id/* jobId */.Db }),
@@ -58017,7 +58050,10 @@ function replaceDataSources(recipe, replace) {
 var model_source = __nccwpck_require__(8897);
 // EXTERNAL MODULE: ./contract/text/redact-source.js
 var redact_source = __nccwpck_require__(3662);
+// EXTERNAL MODULE: ./contract/text/format-count.js
+var format_count = __nccwpck_require__(8834);
 ;// CONCATENATED MODULE: ./action/submit-batches.js
+
 
 
 
@@ -58077,7 +58113,7 @@ async function submitPlannedBatch(client, body) {
         const revision = { ...body.revision, recordBaseline: false };
         return submitIdempotently(client, { ...body, revision });
     });
-    core/* info */.pq(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
+    core/* info */.pq(`Batch ${batch.id}: ${(0,format_count/* formatCount */.B)(batch.jobs.length, "job")}`);
     return batch;
 }
 function explainRefusal(error, plan, { models }) {
@@ -58575,7 +58611,7 @@ const actionInputs = {
     },
     "check-name": {
         description: "Name of the check run of the whole batch, for branch protection to require. By default " +
-            "`Model compression`, with the values of the job's matrix behind it. A dry run's is " +
+            "`Model compression`, with the values of the job's matrix after it. A dry run's is " +
             "`NAME (dry run)`. Several steps that run for one commit need a name each: by it the comment " +
             "and the suite are found, too.",
     },
@@ -58600,7 +58636,7 @@ const actionInputs = {
     },
     "github-token": {
         description: "Token for check runs (`checks: write`) and comments; without these permissions the " +
-            "results are in the job's summary only.",
+            "results are in the job's summary only. A personal access token writes no check runs.",
         default: "${{ github.token }}",
     },
     matrix: {
@@ -58621,7 +58657,7 @@ const actionOutputs = {
     "report-json": "Path of the report as JSON.",
     "report-markdown": "Path of the report as Markdown.",
     artifacts: "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
-        "and `-2` behind it where another job has that name, where `download` is `true`.",
+        "and `-2` after it where another job has that name, where `download` is `true`.",
 };
 
 
@@ -58897,8 +58933,7 @@ const errorTable = {
     batch_unfinished: permanentError(409, "The batch has not ended"),
     token_replaced: permanentError(409, "Another token took the token's place"),
     model_in_use: permanentError(409, "A job that has not ended needs the model"),
-    idempotency_in_progress: retryableError(409, "The first request with this Idempotency-Key is still being answered"),
-    upload_offset_mismatch: retryableError(409, "The upload cannot go on at this byte"),
+    upload_offset_mismatch: retryableError(409, "The upload cannot continue at this byte"),
     payload_too_large: permanentError(413, "The body is larger than allowed"),
     unsupported_media_type: permanentError(415, "The content type is not supported"),
     range_not_satisfiable: permanentError(416, "The range lies outside the file"),
@@ -58907,11 +58942,11 @@ const errorTable = {
     idempotency_key_reused: permanentError(422, "The Idempotency-Key was used with another body"),
     too_many_requests: retryableError(429, "Too many requests within a minute"),
     too_many_jobs: retryableError(429, "Too many jobs of the project wait"),
-    too_many_webhooks: permanentError(429, "The project has as many webhooks as it may"),
-    too_many_members: permanentError(429, "The project has as many members as it may"),
-    too_many_deliveries: retryableError(429, "As many deliveries of the webhook wait as may"),
-    too_many_manifests: permanentError(429, "The project has as many manifests as it may"),
-    too_many_bytes: permanentError(429, "The project stores as much as it may"),
+    too_many_webhooks: permanentError(429, "The project has as many webhooks as it may have"),
+    too_many_members: permanentError(429, "The project has as many members as it may have"),
+    too_many_deliveries: retryableError(429, "The webhook has as many waiting deliveries as it may have"),
+    too_many_manifests: permanentError(429, "The project has as many manifests as it may have"),
+    too_many_bytes: permanentError(429, "The project stores as much as it may store"),
     internal_error: retryableError(500, "The service failed"),
     unavailable: retryableError(503, "The service is not ready"),
     storage_full: retryableError(507, "The storage is full"),
@@ -58940,7 +58975,7 @@ const errorTable = {
     worker_killed: retryableError(500, "The worker was killed"),
     worker_crashed: retryableError(500, "The worker crashed"),
     deadline_exceeded: permanentError(422, "The job took longer than its deadline"),
-    resource_invalid: permanentError(422, "The custom resource cannot be a job"),
+    resource_invalid: permanentError(422, "The custom resource cannot be a job, or a policy denies it"),
     pod_start_failed: permanentError(422, "The worker's pod cannot be started"),
     service_restarted: retryableError(500, "The service restarted too often while the job ran"),
 };
@@ -59169,9 +59204,10 @@ const artifact = zod__WEBPACK_IMPORTED_MODULE_2__/* .object */ .Ikc({
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
-/* harmony export */   c: () => (/* binding */ sqnrObstacle),
+/* harmony export */   cp: () => (/* binding */ sqnrObstacle),
 /* harmony export */   i: () => (/* binding */ latencyObstacle)
 /* harmony export */ });
+/* unused harmony export accuracyBasis */
 /* harmony import */ var _text_truncate_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(2021);
 
 const hardware = [
@@ -59202,6 +59238,11 @@ function latencyObstacle(now, before) {
 function sqnrObstacle(now, before) {
     const isKnown = [now, before].every(({ accuracy }) => accuracy?.dataSha256 !== undefined);
     return firstDifference(isKnown ? [...evaluation, evaluationData] : evaluation, now, before);
+}
+function accuracyBasis({ level, data, dataSha256 }) {
+    if (level === "weights")
+        return level;
+    return dataSha256 === undefined ? data : `${data}-${dataSha256.slice(0, 12)}`;
 }
 function firstDifference(facts, now, before) {
     const differing = facts.find(([, read]) => read(now) !== read(before));
@@ -59243,7 +59284,6 @@ const creationErrors = [
     "unsupported_media_type",
     "payload_too_large",
     "idempotency_key_reused",
-    "idempotency_in_progress",
 ];
 const jobCreationErrors = [
     ...creationErrors,
@@ -59495,7 +59535,7 @@ const gateTable = {
         advice: compared,
         description: "Largest loss of SQNR against the baseline, dB.",
         figure: ({ accuracy }) => accuracy?.sqnrDb,
-        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c },
+        change: { worsening: (now, before) => before - now, obstacle: _comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .cp },
     },
     maxLatencyRegression: {
         bound: "max",
@@ -59682,7 +59722,7 @@ const statusReasonTable = {
     },
     interrupted: {
         status: "Pending",
-        message: "Made way for a project that had waited too long; it begins again",
+        message: "Preempted by a project that had waited too long; it will start over",
         setBy: "service",
         action: "Nothing: the job starts again in its turn. With `MOS_WORKERS` of 2 or more no project has " +
             "all workers.",
@@ -59691,7 +59731,8 @@ const statusReasonTable = {
         status: "Pending",
         message: "The cluster does not take the job yet",
         setBy: "service",
-        action: "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
+        action: "Read the message: the API server is unreachable, or refuses the resource for now. It is " +
+            "tried again.",
     },
     waiting_for_pod: {
         status: "Pending",
@@ -59956,9 +59997,7 @@ const latencyRatio = zod__WEBPACK_IMPORTED_MODULE_1__/* .object */ .Ikc({
     ratioLow: measuredRatio
         .optional(),
     ratioHigh: measuredRatio.optional(),
-    sessions: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr()
-        .min(0)
-        .optional(),
+    sessions: zod__WEBPACK_IMPORTED_MODULE_1__/* .int */ .Whr().min(0).optional(),
 });
 const maxLatencyShapes = 4;
 const shapeLatency = latencyRatio.omit({ sessions: true }).extend({
@@ -60148,6 +60187,7 @@ const errorAdvice = {
     accuracy_below_floor: _gate_table_js__WEBPACK_IMPORTED_MODULE_2__/* .gateTable */ .k.minCosine.advice,
     out_of_memory: `${installationLimit} to give the target's workers more memory.`,
     out_of_disk: `${installationLimit} to give the target's workers more \`ephemeral-storage\`.`,
+    resource_invalid: "Change what the message names, or ask the cluster's administrator, where it is a policy.",
     deadline_exceeded: "Give the job more time with `deadlineSeconds`.",
 };
 function nextStep({ status, error, gates, telemetry, }) {
@@ -60837,7 +60877,7 @@ const warningTable = {
     latency_noisy: "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
         "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
     latency_not_timed: "Latency was not measured: the recipe gives it no time, the models do not fit into the " +
-        "available memory, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
+        "machine's or the GPU's memory beside each other, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
         "`telemetry.latency` is absent.",
     nodes_on_cpu: "Nodes of a model ran on the CPU though the target has another execution provider, since that " +
         "provider does not have their operators, or not for their types. Nodes that compute shapes are " +
@@ -61085,9 +61125,9 @@ const limits = {
         strangers: { all: 64 * 1024 ** 2, perCaller: 8 * 1024 ** 2 },
         workers: { all: 64 * 1024 ** 2, perCaller: 1024 ** 2 },
     },
-    webhookBytes: 1024 * 1024,
-    webhooksAtOnce: 64,
-    webhooksAtOncePerAddress: 16,
+    githubEventBytes: 1024 * 1024,
+    githubEventsAtOnce: 64,
+    githubEventsAtOncePerAddress: 16,
     jsonDepth: 32,
     jsonValues: 65_536,
     listedErrors: 20,
@@ -61191,9 +61231,11 @@ function graphLimitError(limit) {
 /* harmony export */   h_: () => (/* binding */ uploadSource),
 /* harmony export */   zA: () => (/* binding */ modelSource)
 /* harmony export */ });
-/* unused harmony exports isRemoteSource, isFolderSource, isLocatedSource, sourceBeside, isSourceBeside */
-/* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1073);
-/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(6464);
+/* unused harmony exports isRemoteSource, isFolderSource, isLocatedSource, sourceBeside, isSourceBeside, missingUploadError */
+/* harmony import */ var _errors_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(6828);
+/* harmony import */ var _rule_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(1073);
+/* harmony import */ var _text_bounded_text_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6464);
+
 
 
 const bucketAndKey = "[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]/.";
@@ -61213,7 +61255,7 @@ const addressMessage = "must be a URL with a valid host and port";
 const maxBytes = 2048;
 const bytesMessage = `must have at most ${maxBytes} bytes`;
 const encoder = new TextEncoder();
-const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_1__/* .boundedText */ .L)({ min: 1, max: maxBytes })
+const modelSource = (0,_text_bounded_text_js__WEBPACK_IMPORTED_MODULE_2__/* .boundedText */ .L)({ min: 1, max: maxBytes })
     .refine((source) => encoder.encode(source).length <= maxBytes, { error: bytesMessage })
     .regex(new RegExp(`^(${alternatives.join("|")})`), { error: message, abort: true })
     .refine((source) => URL.canParse(source), { error: addressMessage });
@@ -61224,7 +61266,7 @@ const celForms = Object.entries(forms)
     return `!self.startsWith('${start}') || self.matches(r'${pattern}')`;
 });
 const starts = Object.keys(forms).map((start) => `'${start}'`);
-_rule_js__WEBPACK_IMPORTED_MODULE_0__/* .valueRules */ .Ni.add(modelSource, {
+_rule_js__WEBPACK_IMPORTED_MODULE_1__/* .valueRules */ .Ni.add(modelSource, {
     rules: [
         ...[`[${starts.join(", ")}].exists(start, self.startsWith(start))`, ...celForms].map((cel) => ({
             message,
@@ -61277,6 +61319,9 @@ function isSourceBeside(source, other) {
 }
 function folderPart(path) {
     return isRepository(path) ? `${path}/` : path.replace(/[^/]*$/, "");
+}
+function missingUploadError(sha256) {
+    return new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
 }
 
 
@@ -61391,9 +61436,11 @@ const labelFilter = zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(zod__WEBPA
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   C: () => (/* binding */ parseInput)
 /* harmony export */ });
-/* harmony import */ var _text_truncate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(2021);
+/* harmony import */ var _text_truncate_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2021);
 /* harmony import */ var _text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
-/* harmony import */ var _text_redact_source_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3662);
+/* harmony import */ var _text_redact_source_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3662);
+/* harmony import */ var _text_format_count_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8834);
+
 
 
 
@@ -61454,7 +61501,7 @@ function describeFound(value, code) {
             return undefined;
         if (!code.startsWith("too_"))
             return "is an array";
-        return `has ${value.length} ${value.length === 1 ? "entry" : "entries"}`;
+        return `has ${(0,_text_format_count_js__WEBPACK_IMPORTED_MODULE_1__/* .formatCount */ .B)(value.length, "entry", "entries")}`;
     }
     if (value === undefined)
         return code === "custom" ? undefined : "is missing";
@@ -61466,7 +61513,7 @@ function describeFound(value, code) {
 function quoteValue(value) {
     if (typeof value !== "string")
         return String(value);
-    return (0,_text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .replaceHiddenCharacters */ .HS)(JSON.stringify((0,_text_truncate_js__WEBPACK_IMPORTED_MODULE_1__/* .truncate */ .x)((0,_text_redact_source_js__WEBPACK_IMPORTED_MODULE_2__/* .redactSource */ .b)(value), maxShownLength)));
+    return (0,_text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__/* .replaceHiddenCharacters */ .HS)(JSON.stringify((0,_text_truncate_js__WEBPACK_IMPORTED_MODULE_2__/* .truncate */ .x)((0,_text_redact_source_js__WEBPACK_IMPORTED_MODULE_3__/* .redactSource */ .b)(value), maxShownLength)));
 }
 function valueAt(input, path) {
     return path.reduce((value, key) => value instanceof Object && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined, input);
@@ -61533,7 +61580,7 @@ function describeKnownFields(schema) {
     const known = schema instanceof Object && "shape" in schema ? Object.keys(schema.shape) : [];
     return known.length === 0
         ? "is not known; none is"
-        : `is not known; known are ${known.join(", ")}`;
+        : `is not known; the known ones are ${known.join(", ")}`;
 }
 function describeOptions(options) {
     const messages = options.flatMap((issues) => issues.map(({ message }) => message));
@@ -61662,6 +61709,19 @@ function formatBytes(bytes) {
         scaled /= 1000;
     const digits = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
     return `${scaled.toFixed(digits)} ${units[unit]}`;
+}
+
+
+/***/ }),
+
+/***/ 8834:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   B: () => (/* binding */ formatCount)
+/* harmony export */ });
+function formatCount(count, noun, plural = `${noun}s`) {
+    return `${count} ${count === 1 ? noun : plural}`;
 }
 
 
@@ -62442,6 +62502,8 @@ function joinSection(head, rows, foot) {
 /* harmony import */ var _explain_job_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(7650);
 /* harmony import */ var _markdown_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8186);
 /* harmony import */ var _report_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(6605);
+/* harmony import */ var _contract_text_format_count_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(8834);
+
 
 
 
@@ -62485,7 +62547,7 @@ function abortAdvice(reason) {
 }
 function conclude({ rows, abortReason, failureMessage }, failOn) {
     const counts = countOutcomes(rows);
-    const ended = `${rows.length - counts.open} of ${countedJobs(rows)} ended`;
+    const ended = `${rows.length - counts.open} of ${(0,_contract_text_format_count_js__WEBPACK_IMPORTED_MODULE_3__/* .formatCount */ .B)(rows.length, "job")} ended`;
     if (abortReason) {
         const { conclusion, words } = abortVerdicts[abortReason];
         if (rows.length > 0)
@@ -62507,7 +62569,7 @@ function concludeEnded(bad, failOn) {
     return bad.length > 0 ? "neutral" : "success";
 }
 function describeEnded(rows, counts, bad) {
-    const jobs = countedJobs(rows);
+    const jobs = (0,_contract_text_format_count_js__WEBPACK_IMPORTED_MODULE_3__/* .formatCount */ .B)(rows.length, "job");
     if (bad.length === 0)
         return `${jobs} ${_report_js__WEBPACK_IMPORTED_MODULE_2__/* .outcomes */ .KI[counts.planned > 0 ? "planned" : "passed"].words}`;
     const shown = rows.filter((row) => bad.includes((0,_report_js__WEBPACK_IMPORTED_MODULE_2__/* .classifyOutcome */ .$p)(row)));
@@ -62528,9 +62590,6 @@ function findCommonCause(rows) {
     const causes = new Set(rows.map(({ job }) => job && (0,_explain_job_js__WEBPACK_IMPORTED_MODULE_0__/* .nameCause */ .nF)(job)));
     const [cause = ""] = causes;
     return causes.size === 1 && cause !== "" && cause.length <= longestCause ? cause : undefined;
-}
-function countedJobs(rows) {
-    return rows.length === 1 ? "1 job" : `${rows.length} jobs`;
 }
 function countOutcomes(rows) {
     const counts = { passed: 0, planned: 0, warned: 0, missed: 0, failed: 0, cancelled: 0, open: 0 };
@@ -62676,7 +62735,7 @@ function describeLatencyChange(measured) {
     return `${change} (${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(ratioLow - 1)} to ${(0,_contract_text_format_figure_js__WEBPACK_IMPORTED_MODULE_3__/* .formatPercent */ .l9)(ratioHigh - 1)})`;
 }
 function comparableAccuracy({ telemetry, baseline }) {
-    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .c)(telemetry, baseline) === undefined;
+    const isComparable = baseline && (0,_contract_jobs_comparability_js__WEBPACK_IMPORTED_MODULE_0__/* .sqnrObstacle */ .cp)(telemetry, baseline) === undefined;
     return isComparable ? baseline.accuracy : undefined;
 }
 
@@ -62781,7 +62840,10 @@ var markdown = __nccwpck_require__(8186);
 var model_diff = __nccwpck_require__(5);
 // EXTERNAL MODULE: ./contract/text/format-figure.js
 var format_figure = __nccwpck_require__(6113);
+// EXTERNAL MODULE: ./contract/text/format-count.js
+var format_count = __nccwpck_require__(8834);
 ;// CONCATENATED MODULE: ./contract/jobs/describe-model-diff.js
+
 
 function summarizeChanges({ values, nodes, weights, weightChanges }, quote = (text) => text) {
     const largest = weightChanges.reduce((most, { distance }) => Math.max(most, distance ?? 0), 0);
@@ -62805,8 +62867,8 @@ function isMostlyAnother({ removed, changed, renamed, same }) {
 }
 function describeSameModel(other, { nodes, weights }) {
     const renamed = [
-        ...(nodes.renamed > 0 ? [`${nodes.renamed} nodes`] : []),
-        ...(weights.renamed > 0 ? [`${weights.renamed} weights`] : []),
+        ...(nodes.renamed > 0 ? [(0,format_count/* formatCount */.B)(nodes.renamed, "node")] : []),
+        ...(weights.renamed > 0 ? [(0,format_count/* formatCount */.B)(weights.renamed, "weight")] : []),
     ];
     const names = renamed.length === 0 ? "" : `, with other names of ${renamed.join(" and ")}`;
     return `The same model as ${other}${names}.`;
@@ -62823,12 +62885,12 @@ function countValues(values, quote) {
     });
     if (other === 0)
         return named;
-    return [...named, `${other} ${other === 1 ? "input or output" : "inputs and outputs"} changed`];
+    return [...named, `${(0,format_count/* formatCount */.B)(other, "input or output", "inputs and outputs")} changed`];
 }
 function countWords(what, counts) {
     return ["added", "removed", "changed"].flatMap((how) => {
         const count = counts[how];
-        return count === 0 ? [] : `${count} ${what}${count === 1 ? "" : "s"} ${how}`;
+        return count === 0 ? [] : `${(0,format_count/* formatCount */.B)(count, what)} ${how}`;
     });
 }
 function describeNodeChange({ how, what }) {
@@ -62954,7 +63016,10 @@ var model_diff_section = __nccwpck_require__(2188);
 var next_steps = __nccwpck_require__(6669);
 // EXTERNAL MODULE: ./contract/text/format-figure.js
 var format_figure = __nccwpck_require__(6113);
+// EXTERNAL MODULE: ./contract/text/format-count.js
+var format_count = __nccwpck_require__(8834);
 ;// CONCATENATED MODULE: ./report/sections.js
+
 
 
 
@@ -63045,7 +63110,7 @@ function baselineNote(jobs) {
     const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
     const shown = [...commits].slice(0, maxBaselines).map(markdown/* inlineCode */.ti).join(", ");
     const left = jobs.length - baselines.length;
-    const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
+    const without = left === 0 ? "" : `; ${left} of ${(0,format_count/* formatCount */.B)(jobs.length, "job")} without a baseline`;
     return `\n\n▲, ▼ and = compare with ${shown}${without}.`;
 }
 function warningNotes(jobs) {

@@ -23,7 +23,7 @@ import { type CompressionJobObject, compressionJobs } from "../src/resources/cus
 import { observedResources } from "../src/resources/observed-resources.ts";
 import { scopeClients, type ServedNamespaces } from "../src/resources/served-namespaces.ts";
 
-/** By which worker Jobs and pods of the installation are known. */
+/** Labels of the installation's worker Jobs and pods. */
 type WorkerAccount = Pick<JobSettings, "serviceAccount">;
 
 interface UninstallOptions {

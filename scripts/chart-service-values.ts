@@ -125,7 +125,7 @@ const tls = z
       .boolean()
       .default(true)
       .describe(
-        "Whether the Secret has the key ca.crt, by which workers know the service; else a public authority signs.",
+        "Whether the Secret has the key ca.crt, which workers trust; else a public authority signs.",
       ),
     certManager: z
       .strictObject({
@@ -153,7 +153,7 @@ const ingress = z
     className: z.string().default("").describe("Without it the cluster's default."),
     annotations: stringMap.default({}),
     hosts: z.array(host).default([]).describe("Host names of requests; no Ingress without one."),
-    tlsSecret: z.string().default("").describe("Secret by which the ingress ends TLS."),
+    tlsSecret: z.string().default("").describe("Secret with the certificate of the ingress."),
   })
   .prefault({})
   .describe("An Ingress that leads to the service.");
@@ -175,7 +175,7 @@ const firstSignIn = z
     enabled: z
       .boolean()
       .default(true)
-      .describe("Whether the release has a Secret by which the first administrator signs in once."),
+      .describe("Whether the release has a Secret that signs the first administrator in once."),
     existingSecret: z
       .string()
       .default("")

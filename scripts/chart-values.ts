@@ -161,7 +161,7 @@ export const chartValues = z.strictObject({
         .describe("A ConfigMap with a Grafana dashboard of the same metrics."),
       labels: stringMap
         .default({})
-        .describe("Labels by which Prometheus and Grafana's sidecar find them."),
+        .describe("Labels that Prometheus and Grafana's sidecar select them by."),
     })
     .prefault({}),
 });

@@ -35,6 +35,6 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   "src/action": ["contract", "log", "limits", "client", "report", "github"],
   "src/dashboard": ["contract", "limits", "model-files", "client", "report"],
   "src/demo": ["contract", "log", "limits", "client"],
-  "operator/controllers": ["contract", "log", ...cluster],
-  operator: ["contract", "log", "settings", ...cluster, "controllers"],
+  "operator/controllers": ["contract", "log", "limits", ...cluster],
+  operator: ["contract", "log", "limits", "settings", ...cluster, "controllers"],
 };

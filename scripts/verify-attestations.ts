@@ -113,7 +113,7 @@ function verifyFiles({ subject }: ProvenanceStatement, files: ReadonlyMap<string
   }
   const unknown = [...files.keys()].find((name) => !named.has(name));
   if (unknown !== undefined) {
-    throw new VerificationError(`The file "${unknown}" is none of the result`);
+    throw new VerificationError(`The file "${unknown}" is not one of the result's`);
   }
 }
 

@@ -118,7 +118,7 @@ async function compareWork(work: Compared, place: Place): Promise<BenchRow[]> {
   return rows;
 }
 
-/** Undefined for a model of which hardly a byte can change. */
+/** Undefined for a model in which hardly a byte can change. */
 async function measureOurs(
   work: Compared | "static-integers",
   place: Place,

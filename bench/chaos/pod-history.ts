@@ -10,7 +10,7 @@ interface SeenPod {
 /** Every pod that a job has had. */
 export class PodHistory {
   readonly #byJob = new Map<string, Map<string, SeenPod>>();
-  /** Jobs of which two pods could run at once. */
+  /** Jobs that could have had two pods running at once. */
   readonly #doubled = new Set<string>();
 
   observe(pod: Stored<Pod>): void {
@@ -30,7 +30,7 @@ export class PodHistory {
     return pods.map(({ name, phase }) => ({ name, hasSucceeded: phase === "Succeeded" }));
   }
 
-  /** Jobs of which two pods could run at once, or two succeeded. */
+  /** Jobs that could have had two pods running at once, or two that succeeded. */
   countDuplicated(): number {
     const jobs = Array.from(this.#byJob.keys()).filter(
       (job) =>

@@ -128,6 +128,14 @@ function describeRefusal(error: unknown): string {
   if (!isForbidden(error) || httpErrorStatus(error) === 401) {
     return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
   }
+  // The first is said of a classic one, the other of a fine-grained one.
+  if (/via a GitHub App|personal access token/.test(reason)) {
+    return [
+      `No check runs: GitHub takes them from no person (${reason}), but only from`,
+      "the workflow's own token or a GitHub App's, as `github-token`.",
+      "The job's summary has the results.",
+    ].join(" ");
+  }
   return [
     `No check runs: GitHub lets this workflow write none (${reason}).`,
     "Give the job `permissions: checks: write`;",

@@ -37,7 +37,7 @@ export function connectGitHub(
 function createRateLimitHandler(limit: string) {
   return (seconds: number, _: unknown, __: unknown, waits: number) => {
     const isRepeated = seconds <= maxRateLimitWaitSeconds && waits < maxRateLimitWaits;
-    const next = isRepeated ? `going on in ${seconds} s` : "giving up";
+    const next = isRepeated ? `continuing in ${seconds} s` : "giving up";
     core.info(`GitHub's ${limit} is reached; ${next}`);
     return isRepeated;
   };

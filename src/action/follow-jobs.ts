@@ -121,6 +121,7 @@ async function watchBatches(
   const ids = batches.map(({ id }) => id);
   let loggedAt = performance.now();
   let loggedLine = "";
+  let loggedWait: string | undefined;
   for (;;) {
     const current = await retryWhileUnreachable(
       async () => getBatches(client, ids, signal),
@@ -129,6 +130,9 @@ async function watchBatches(
     tracker.recordBatches(current);
     onPoll();
     if (current.every(({ status }) => isTerminal(status))) return;
+    const wait = await explainWait(client, tracker, signal);
+    if (wait !== undefined && wait !== loggedWait) logLine(`[batch] ${wait}`);
+    loggedWait = wait;
     const line = tracker.statusLine();
     if (line !== loggedLine && performance.now() - loggedAt >= statusLineMs) {
       loggedAt = performance.now();
@@ -137,6 +141,23 @@ async function watchBatches(
     }
     await delay(pollMs, undefined, { signal });
   }
+}
+
+/** What the next job waits for, where none is worked on and it is more than its turn. */
+async function explainWait(
+  client: ServiceClient,
+  { rows }: JobTracker,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const unfinished = rows.filter(({ status }) => !isTerminal(status));
+  const [next] = unfinished;
+  if (next === undefined || unfinished.some(({ status }) => status !== "Pending")) return undefined;
+  const { status, statusReason, statusMessage } = await retryWhileUnreachable(
+    async () => client.call("getJob", { params: { id: next.id } }, { signal }),
+    signal,
+  );
+  const isItsTurn = status !== "Pending" || statusReason === "queued";
+  return isItsTurn ? undefined : `${jobTitle(next)} waits: ${statusMessage}`;
 }
 
 /** Logs the outcome of each job on a line. */

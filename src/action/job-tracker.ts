@@ -4,6 +4,7 @@ import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal, jobStatus } from "../contract/jobs/status.ts";
 import { jobLinks, type ReportRow } from "../report/report.ts";
 import type { StepJob } from "./submit-batches.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 /** The last known state of each of the step's jobs. */
 export class JobTracker {
@@ -50,6 +51,6 @@ export class JobTracker {
     });
     const gatesFailed = rows.filter((row) => row.gatesFailed).length;
     const gates = gatesFailed > 0 ? `, ${gatesFailed} with gates that failed` : "";
-    return `${ended} of ${rows.length} jobs ended: ${counts.join(", ")}${gates}`;
+    return `${ended} of ${formatCount(rows.length, "job")} ended: ${counts.join(", ")}${gates}`;
   }
 }

@@ -165,7 +165,7 @@ async function readText(file: string, workspace: string): Promise<string> {
   }
   const { size } = await stat(resolved);
   if (size > limits.jsonBodyBytes) {
-    throw createFileError(`${file} has ${size} bytes; ${limits.jsonBodyBytes} are allowed`);
+    throw createFileError(`${file} has ${size} bytes; at most ${limits.jsonBodyBytes} are allowed`);
   }
   return readFile(resolved, "utf8");
 }

@@ -31,7 +31,7 @@ function disableCommands(text: string, mark: string): string {
   return line.includes("::") ? `::stop-commands::${mark}\n${line}\n::${mark}::\n` : `${line}\n`;
 }
 
-/** Logs a line with foreign text in it, which does not begin the line. */
+/** Logs a line with untrusted text in it, which does not begin the line. */
 export function logLine(text: string): void {
   core.info(escapeLogLine(text));
 }

@@ -14,6 +14,7 @@ import { readWorkflowRun, stepIdentity } from "./workflow-run.ts";
 import { ProblemError } from "../client/problem-error.ts";
 import { conclude, type Verdict } from "../report/conclude.ts";
 import { renderBatchCheck } from "../report/render-batch.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 type EndedStep = Pick<Step, "inputs" | "run" | "identity" | "dispatcher">;
 
@@ -43,7 +44,9 @@ async function cancelStepBatches(
   const { client } = await openServiceSession(credentials, { serviceUrl, dispatcher });
   const jobs = await listJobs(client, { labels });
   const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
-  core.info(`The step was ended before its jobs; ${batches.length} batches are cancelled`);
+  core.info(
+    `The step ended before its jobs. Cancelling ${formatCount(batches.length, "batch", "batches")}`,
+  );
   await cancelBatches(client, batches);
 }
 

@@ -13,6 +13,7 @@ import type { ModelReference } from "../contract/models/model.ts";
 import { findUploadHash } from "../contract/models/model-source.ts";
 import type { Revision } from "../contract/revision.ts";
 import { redactSource } from "../contract/text/redact-source.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 /** A job of the step: one model for one target. */
 export interface StepJob {
@@ -114,7 +115,7 @@ async function submitPlannedBatch(client: ServiceClient, body: BatchRequest): Pr
     const revision = { ...body.revision, recordBaseline: false };
     return submitIdempotently(client, { ...body, revision });
   });
-  core.info(`Batch ${batch.id}: ${batch.jobs.length} jobs`);
+  core.info(`Batch ${batch.id}: ${formatCount(batch.jobs.length, "job")}`);
   return batch;
 }
 

@@ -67,7 +67,7 @@ class UploadLog {
 
   /** The upload starts, or resumes at an offset. */
   start(offset: number, total: number): void {
-    if (offset > 0) this.#log(`goes on at ${formatBytes(offset)} of ${formatBytes(total)}`);
+    if (offset > 0) this.#log(`continues at ${formatBytes(offset)} of ${formatBytes(total)}`);
     this.#startedAt = performance.now();
     this.#startedFrom = offset;
   }

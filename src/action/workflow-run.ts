@@ -86,7 +86,7 @@ export interface StepIdentity {
 }
 
 const defaultCheckName = "Model compression";
-/** What the service takes as a name, and GitHub with the words for a dry run behind it. */
+/** What the service takes as a name, and GitHub with the words for a dry run after it. */
 const maxNameBytes = 200;
 
 /**

@@ -80,13 +80,13 @@ export async function writeComment(
 interface CommentPlace {
   readonly repo: RepositoryName;
   readonly pullRequest: number;
-  /** Invisible text at the start of the comment, by which later runs find it. */
+  /** Invisible text at the start of the comment, so that later runs find it. */
   readonly mark: string;
-  /** Of the run, behind the mark. GitHub numbers later runs higher. */
+  /** Of the run, after the mark. GitHub numbers later runs higher. */
   readonly runId: string;
 }
 
-/** Creates the comment with the mark, or updates it unless it is a later run's. */
+/** Creates the token's own comment with the mark, or updates it unless it is a later run's. */
 async function writeStickyComment(
   github: GitHub,
   { repo, pullRequest, mark, runId }: CommentPlace,
@@ -97,10 +97,11 @@ async function writeStickyComment(
     ...place,
     per_page: 100,
   });
+  // Others' comments could start with the mark, too. REST answers no app who it is.
+  const { viewer } = await github.graphql<{ viewer: { login: string } }>("{ viewer { login } }");
   for await (const { data } of pages) {
-    // A person's comment could start with the mark, too.
     const own = data.find(
-      (comment) => comment.user?.type === "Bot" && comment.body?.startsWith(mark),
+      ({ user, body: text }) => user?.login === viewer.login && text?.startsWith(mark),
     );
     if (own) {
       const [, earlier = "0"] = /^ (\d+) -->/.exec(own.body?.slice(mark.length) ?? "") ?? [];

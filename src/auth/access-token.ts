@@ -6,7 +6,7 @@ const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const scheme = "mos_";
 const randomLength = 30;
 const checksumLength = 6;
-/** Of a token's first characters, by which a list shows it. */
+/** Of a token's first characters, which a list shows it by. */
 const prefixLength = 8;
 const tokenPattern = new RegExp(`^${scheme}[0-9A-Za-z]{${randomLength + checksumLength}}$`);
 

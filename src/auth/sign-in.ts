@@ -21,7 +21,7 @@ export function sessionSeconds(method: SignInMethod): number {
 
 /**
  * Creates a link that signs the administrator in once.
- * @returns its secret, of which the service stores only the hash
+ * @returns its secret; the service stores only its hash
  */
 export async function createSignInLink(
   { sessions }: Pick<Records, "sessions">,

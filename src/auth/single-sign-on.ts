@@ -28,7 +28,7 @@ export interface SingleSignOn {
   readonly issuer: string;
   /** Begins a sign-in. @returns where the browser goes, and what it keeps */
   begin(): Promise<{ readonly address: URL; readonly flow: SignInFlow }>;
-  /** Ends it with the query by which the browser comes back. @returns who signed in */
+  /** Ends it with the query that the browser comes back with. @returns who signed in */
   finish(query: string, flow: SignInFlow): Promise<IssuedPerson>;
 }
 
@@ -38,7 +38,7 @@ const maxAnswerBytes = 1_048_576;
 
 /**
  * Signs people in by the authorization code flow with PKCE. The issuer's configuration and keys
- * are read anew each time, so that those which it replaces count at once.
+ * are read again each time, so that those which it replaces count at once.
  * Both functions throw ServiceError unavailable where the issuer does not answer as it has to, and
  * `finish` sign_in_refused for what the issuer does not prove.
  */
@@ -116,7 +116,7 @@ async function redeemCode(
     const userInfo = await readUserInfo(config, tokens.access_token, claims.sub);
     return { ...userInfo, ...claims, ...pickAddress([claims, { ...userInfo }]) };
   } catch (cause) {
-    throw new ServiceError("sign_in_refused", "The single sign-on proves nobody", { cause });
+    throw new ServiceError("sign_in_refused", "The single sign-on identifies nobody", { cause });
   }
 }
 

@@ -109,7 +109,7 @@ function parseRun(identity: Identity): Omit<Workflow, "report"> {
   );
 }
 
-/** Repository, ref and run of the workflow, by which a list of tokens shows who asked for one. */
+/** Repository, ref and run of the workflow, so that a list of tokens shows who asked for one. */
 function identityName({ repository, ref, run_id, run_attempt }: Identity): string {
   const run = `${claimAsText(run_id)}.${claimAsText(run_attempt)}`;
   const name = `${claimAsText(repository)} ${claimAsText(ref)} run ${run}`;

@@ -10,7 +10,7 @@ export interface ArtifactDownloadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Saves an artifact. Continues behind the last byte that was written after a broken connection. */
+/** Saves an artifact. Continues after the last byte that was written after a broken connection. */
 export async function downloadArtifact(
   { jobId, name }: { readonly jobId: string; readonly name: string },
   { file, signal }: ArtifactDownloadOptions,

@@ -18,7 +18,7 @@ interface FollowLogsOptions {
 
 /**
  * Yields the lines of a job's log until it has ended, and returns its terminal status. Continues
- * behind the last line after a broken connection: none is lost and none comes twice.
+ * after the last line after a broken connection: none is lost and none comes twice.
  */
 export async function* followLogs(
   jobId: string,

@@ -14,7 +14,7 @@ const permanentCodes: ReadonlySet<ErrorCode> = new Set(["internal_error", "stora
 
 /**
  * Repeats idempotent work after lost connections and transient failures of the service. Tries count
- * anew after one that has brought the work further.
+ * from zero after one that has brought the work further.
  */
 export async function retryTransient<T>(
   work: () => Promise<T>,

@@ -119,7 +119,7 @@ function parseArguments(args: readonly string[]) {
 
 async function checkFile(what: string, file: string): Promise<void> {
   const found = await stat(file).catch(() => undefined);
-  if (found?.isFile() !== true) throw badArgument(`${what} is "${file}", which is no file`);
+  if (found?.isFile() !== true) throw badArgument(`${what} is "${file}", which is not a file`);
 }
 
 async function readRecipe(file: string | undefined) {
@@ -182,7 +182,7 @@ function addGoals(recipe: RequestedRecipe | undefined, wanted: Goals): Requested
 async function checkFolder(folder: string): Promise<boolean> {
   const found = await stat(folder).catch(() => undefined);
   if (found === undefined) return false;
-  if (!found.isDirectory()) throw badArgument(`--out is "${folder}", which is no folder`);
+  if (!found.isDirectory()) throw badArgument(`--out is "${folder}", which is not a folder`);
   const [first] = await readdir(folder);
   if (first === undefined) return true;
   throw badArgument(`--out is "${folder}", which has files such as "${first}": give an empty one`);

@@ -50,7 +50,7 @@ let lastTime = "";
 let lastRandom: number[] = [];
 
 /**
- * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) behind a prefix. Ids that
+ * A lower-case ULID (Crockford base 32: 48 bits of time, 80 random bits) after a prefix. Ids that
  * are created within a millisecond sort in the order of their creation.
  */
 export function newId(prefix: keyof typeof patterns, now: Date): string {

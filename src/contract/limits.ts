@@ -14,10 +14,10 @@ export const limits = {
     workers: { all: 64 * 1024 ** 2, perCaller: 1024 ** 2 },
   },
   /** Largest event of GitHub, bytes: events of check runs have some 20,000. */
-  webhookBytes: 1024 * 1024,
+  githubEventBytes: 1024 * 1024,
   /** Events of GitHub that are read at once, of all senders and of one address. */
-  webhooksAtOnce: 64,
-  webhooksAtOncePerAddress: 16,
+  githubEventsAtOnce: 64,
+  githubEventsAtOncePerAddress: 16,
   /** Depth of a JSON body: the deepest request has 7, and recursion over it must not overflow. */
   jsonDepth: 32,
   /** Values of a JSON body: the largest batch has a few thousand, and each costs its check. */

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { truncate } from "./text/truncate.ts";
 import { replaceHiddenCharacters } from "./text/hidden-characters.ts";
 import { redactSource } from "./text/redact-source.ts";
+import { formatCount } from "./text/format-count.ts";
 
 /** What is wrong with a field of an input. */
 export interface InputProblem {
@@ -82,7 +83,7 @@ function describeFound(value: unknown, code: string): string | undefined {
   if (Array.isArray(value)) {
     if (code === "custom") return undefined;
     if (!code.startsWith("too_")) return "is an array";
-    return `has ${value.length} ${value.length === 1 ? "entry" : "entries"}`;
+    return `has ${formatCount(value.length, "entry", "entries")}`;
   }
   if (value === undefined) return code === "custom" ? undefined : "is missing";
   if (typeof value === "object" && value !== null) {
@@ -178,7 +179,7 @@ function describeKnownFields(schema: unknown): string {
     schema instanceof Object && "shape" in schema ? Object.keys(schema.shape as object) : [];
   return known.length === 0
     ? "is not known; none is"
-    : `is not known; known are ${known.join(", ")}`;
+    : `is not known; the known ones are ${known.join(", ")}`;
 }
 
 function describeOptions(options: readonly (readonly z.core.$ZodIssue[])[]): string {

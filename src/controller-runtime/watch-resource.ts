@@ -3,6 +3,7 @@ import { KubernetesError } from "../kubernetes/kubernetes-error.ts";
 import { allNamespaces, objectKey } from "../kubernetes/object-key.ts";
 import { createReflector, type Reflector, type ReflectorOptions } from "../kubernetes/reflector.ts";
 import type { KubernetesObject, ResourceType, Stored } from "../kubernetes/resources.ts";
+import { setBounded } from "../limits/bounded-map.ts";
 import { errorMessageWithCauses } from "../log/error-message.ts";
 import type { Log } from "../log/json-log.ts";
 
@@ -61,7 +62,7 @@ class ListeningWatch<T extends KubernetesObject> implements WatchedResource<T> {
   readonly cache: Reflector<T>;
   readonly #problem: WatchProblem;
   readonly #listeners = new Set<(object: Stored<T>) => void>();
-  readonly #deletedUids = new Set<string>();
+  readonly #deletedUids = new Map<string, true>();
 
   constructor({ log, ...options }: WatchResourceOptions<T>) {
     const notify = (object: Stored<T>) => this.#notifyListeners(object);
@@ -121,11 +122,7 @@ class ListeningWatch<T extends KubernetesObject> implements WatchedResource<T> {
   }
 
   #handleDeletion(object: Stored<T>): void {
-    this.#deletedUids.add(object.metadata.uid);
-    const [oldest] = this.#deletedUids;
-    if (oldest !== undefined && this.#deletedUids.size > maxDeleted) {
-      this.#deletedUids.delete(oldest);
-    }
+    setBounded(this.#deletedUids, object.metadata.uid, true, maxDeleted);
     this.#notifyListeners(object);
   }
 }
@@ -192,7 +189,7 @@ function errorAdvice(
   return "";
 }
 
-/** Others do not wait longer for a namespace whose Roles are gone. */
+/** After this, a namespace that may not be read no longer holds up the others. */
 const forbiddenLimitMs = 30_000;
 
 /** Watches a resource by each of the clients, into what looks like one cache. */

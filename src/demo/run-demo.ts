@@ -10,6 +10,7 @@ import type { Display } from "./display.ts";
 import { cancelDemoBatch, followBatch } from "./follow-batch.ts";
 import { resultTable } from "./result-table.ts";
 import { startServiceProcess } from "./start-service-process.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 const targets = ["cpu", "cpu-int8"];
 const gates = { maxSizeRatio: 0.7, minCosine: 0.95 };
@@ -74,7 +75,8 @@ async function submitDemoBatch(
   const batch = await client.call("submitBatch", {
     body: { name: "demo", models, targets, gates, recipe },
   });
-  display.print(`Batch ${batch.id}: ${models.length} models for ${targets.length} targets`);
+  const size = `${formatCount(models.length, "model")} for ${formatCount(targets.length, "target")}`;
+  display.print(`Batch ${batch.id}: ${size}`);
   return batch;
 }
 

@@ -1,5 +1,6 @@
 import type { JobStatus } from "../contract/jobs/status.ts";
 import { truncate } from "../contract/text/truncate.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 export interface JobProgress {
   readonly label: string;
@@ -33,5 +34,5 @@ function jobLine(job: JobProgress, all: readonly JobProgress[], columns: number)
 function summaryLine(jobs: readonly JobProgress[]): string {
   const mean = jobs.reduce((sum, job) => sum + job.fraction, 0) / jobs.length;
   const completed = jobs.filter((job) => job.status === "Completed").length;
-  return `${Math.floor(mean * 100)}%, ${completed} of ${jobs.length} jobs completed`;
+  return `${Math.floor(mean * 100)}%, ${completed} of ${formatCount(jobs.length, "job")} completed`;
 }

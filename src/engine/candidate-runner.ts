@@ -51,7 +51,7 @@ interface Reference {
 
 /** Input shapes that candidates are timed on. */
 const maxShapes = 2;
-/** Samples that outputs are compared on, and the bytes of the original's outputs from which on less. */
+/** Most samples compared, and the size of the original's outputs after which none is added. */
 const maxCompared = 16;
 const maxComparedBytes = 256 * 1024 ** 2;
 
@@ -72,13 +72,13 @@ export function createCandidateRunner(options: RunnerOptions): CandidateRunner {
   const { signal, log } = options;
   const threads = availableParallelism();
   let opening: Promise<Reference> | undefined;
-  const whereItRuns = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+  const orUndefined = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await work();
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ServiceError)) throw error;
-      log(`Candidates are not timed: ${error.message}`);
+      log(`Candidates cannot be run: ${error.message}`);
       return undefined;
     }
   };
@@ -86,14 +86,14 @@ export function createCandidateRunner(options: RunnerOptions): CandidateRunner {
   return {
     budgetSeconds: options.evaluation.latencyBudgetSeconds,
     time: (path, timing) =>
-      whereItRuns(async () => {
+      orUndefined(async () => {
         if (options.evaluation.latencyBudgetSeconds === 0) return undefined;
         if (!(await canTime(path, settings))) return undefined;
         const { timed } = await (opening ??= runOriginal(settings));
         return timeCandidate(path, timed, { ...settings, ...timing });
       }),
     measureSqnrDb: (path, measuring) =>
-      whereItRuns(async () =>
+      orUndefined(async () =>
         compareOutputs(path, await (opening ??= runOriginal(settings)), {
           ...settings,
           beforeSoftmax: measuring?.beforeSoftmax ?? false,

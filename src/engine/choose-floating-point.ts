@@ -28,9 +28,9 @@ interface FloatingPointOptions {
   readonly log: (line: string) => void;
 }
 
-/** SQNR from which on all operators stay in integers, dB. */
+/** SQNR at and above which all operators stay in integers, dB. */
 const minSqnrDb = 20;
-/** SQNR of an output from which on what its softmax is taken of does not count. */
+/** SQNR of an output at and above which what its softmax is taken of does not count. */
 const sureSqnrDb = 30;
 /** What the SQNR is to have beyond that where some do not, dB: other samples have less. */
 const marginDb = 1;

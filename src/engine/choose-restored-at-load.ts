@@ -48,10 +48,11 @@ const smallestGain = 0.03;
 const maxActivationLossDb = 6;
 
 /**
- * Times the result against the original or, where other operators were fused, against the result
- * with all weights restored: that these are faster says nothing of integers. Where it is not faster
- * as a whole, each region is timed in a model that has no other, since runtimes fuse operators across
- * nodes; regions that are not faster get the format that costs nothing when the model runs.
+ * Times the result against the original or, where operators were fused, against the result with
+ * all weights restored, so that the gain from fusing is not credited to integers. Where it is not
+ * faster as a whole, each region is timed in a model that has no other, since runtimes fuse
+ * operators across nodes; regions that are not faster get the format that costs nothing when the
+ * model runs.
  */
 export async function chooseRestoredAtLoad(
   written: WrittenPlan,

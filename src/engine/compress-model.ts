@@ -26,6 +26,7 @@ import type { WeightPlan } from "./quantize/weight-plan.ts";
 import { isForOtherRuntime, type RangeMethod, rangeMethods } from "../contract/jobs/recipe.ts";
 import { explainUnplanned, requireSupportedRecipe } from "../contract/jobs/resolve-recipe.ts";
 import { lacksDotProducts } from "../contract/jobs/target.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 /**
  * Compresses a model by a recipe. Weights are read, transformed and written a tile at a time.
@@ -121,7 +122,7 @@ function findKeptDirectory({ recipe, keptDirectory }: CompressOptions): string |
 /** Largest result in several files that is copied, bytes. */
 export const maxCopiedBytes = 1_500_000_000;
 
-/** External data may not be a hard link: where a copy would take long, nothing is kept any longer. */
+/** External data must not be a hard link. A result that is slow to copy is moved, and not kept. */
 function findPlacement(files: readonly WrittenFile[]) {
   if (files.length === 1) return linkOrCopy;
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -426,7 +427,9 @@ function describePlan(plan: CompressionPlan): string[] {
   const change = `${weights.length - left.length} of ${weights.length} weights change`;
   return [
     `Plan: ${change}, ${originalBytes} to ${resultBytes} bytes`,
-    ...(fused.operators > 0 ? [`${fused.operators} operators become part of others`] : []),
+    ...(fused.operators > 0
+      ? [`${formatCount(fused.operators, "operator becomes", "operators become")} part of others`]
+      : []),
     ...(shards.count > 1 ? [`Weights are divided into ${shards.count} shards`] : []),
     ...countReasons(left).map(([reason, count]) =>
       count === 1

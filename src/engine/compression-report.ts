@@ -19,6 +19,7 @@ import type { WarningCode } from "../contract/jobs/warnings.ts";
 import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/truncate.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 export interface WeightReport extends WeightSensitivity {
   readonly name: string;
@@ -147,16 +148,16 @@ function countFitted({ tasks, weights }: CompressionPlan): number {
 function warnOfCalibration(summary: Telemetry["calibration"]): CompressionWarning[] {
   if (summary === undefined) {
     const message =
-      "The calibration had no use: no product takes a weight in blocks, none takes in integers what " +
+      "The calibration was of no use: no product takes a weight in blocks, none takes in integers what " +
       "a normalization gives, and no rounded weight has a bias beside it";
     return [{ code: "calibration_unused", message }];
   }
   const { fittedWeights: count } = summary;
   if (count === 0) {
-    const message = "The calibration had no use: nothing of the result is fitted to its samples";
+    const message = "The calibration was of no use: nothing of the result is fitted to its samples";
     return [{ code: "calibration_unused", message }];
   }
-  const fitted = `The rounding, ranges or biases of ${count === 1 ? "1 weight" : `${count} weights`}`;
+  const fitted = `The rounding, ranges or biases of ${formatCount(count, "weight")}`;
   const warnings: CompressionWarning[] = [];
   if (summary.data === "generated") {
     const message = `${fitted} fit generated samples`;

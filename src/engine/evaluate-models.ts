@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { ServiceError } from "../contract/errors.ts";
 import type { GateLimits } from "../contract/jobs/gate.ts";
-import type { Latency } from "../contract/jobs/latency.ts";
+import { type Latency, maxLatencyShapes } from "../contract/jobs/latency.ts";
 import type { Evaluation } from "../contract/jobs/recipe.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import { measureAccuracy } from "./accuracy/measure-accuracy.ts";
@@ -10,10 +10,11 @@ import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
 import { recordOriginal, type Recording } from "./accuracy/record-original.ts";
 import { SpoolMemory } from "./accuracy/tensor-spool.ts";
 import { describeDevice } from "./evaluate/describe-device.ts";
+import { lacksMemory } from "./runtime/label-runtime-errors.ts";
 import { findDistinctSamples, type SampleOptions } from "./samples/open-samples.ts";
 import type { EvaluationWarning } from "./evaluate/evaluation-warning.ts";
 import type { Sample } from "./runtime/tensor-data.ts";
-import { timeModels } from "./latency/time-models.ts";
+import { compareLatency } from "./latency/compare-latency.ts";
 
 interface EvaluationFigures extends Pick<
   Telemetry,
@@ -64,7 +65,8 @@ const spoolLimit = { bytes: 256 * 1024 ** 2, share: 1 / 16 };
 /**
  * Runs the original and then the result on the same samples, and compares every output
  * (`OutputAccuracy` says what the figures mean); then times both. A model that does not fit into
- * the available memory is run in stages, and is not timed.
+ * the available memory is run in stages, and is not timed; nor are two that do not fit into the
+ * machine's or the GPU's beside each other.
  * @throws ServiceError evaluation_failed if a model cannot be loaded or run, or one of its nodes
  * does not fit into memory; evaluation_data_invalid if the caller's data does not fit the original;
  * accuracy_below_floor if an output's cosine on the caller's data is below `evaluation.minCosine`
@@ -103,41 +105,46 @@ async function measureTimes(
   { source }: Recording,
   settings: Settings,
 ): Promise<void> {
-  const obstacle = settings.timingObstacle ?? runs.timingObstacle;
-  if (obstacle !== undefined) {
+  const leaveUntimed = (obstacle: string) => {
     const message = `Latency was not timed: ${obstacle}`;
     settings.onMeasured({ warnings: [{ code: "latency_not_timed", message }] });
-    return;
-  }
-  const samples = await findDistinctSamples(source, settings.executionProvider);
+  };
+  const budgetSeconds = settings.evaluation.latencyBudgetSeconds;
+  const unasked =
+    budgetSeconds === 0 ? "the recipe's evaluation.latencyBudgetSeconds is 0" : undefined;
+  const obstacle = settings.timingObstacle ?? runs.timingObstacle ?? unasked;
+  if (obstacle !== undefined) return leaveUntimed(obstacle);
+  settings.log(`Timing both models for ${budgetSeconds} s at most, ${settings.threads} threads`);
+  const distinct = await findDistinctSamples(source, settings.executionProvider);
+  const timing = { ...settings, samples: distinct.slice(0, maxLatencyShapes), budgetSeconds };
   const onProgress = scaleProgress(settings, steps.compare, steps.time);
-  const { latency, warnings } = await timeModels(samples, {
-    ...settings,
-    limit: settings.latencyLimits?.maxLatencyRatio,
-    onProgress,
-  });
-  settings.onMeasured({ latency, warnings: [...warnings] });
-  if (latency !== undefined) await timeBaseline(latency, samples, settings);
+  const limit = settings.latencyLimits?.maxLatencyRatio;
+  try {
+    const { latency, warnings } = await compareLatency({ ...timing, limit, onProgress });
+    settings.onMeasured({ latency, warnings: [...warnings] });
+    await timeBaseline(latency, timing);
+  } catch (error) {
+    // Each has run by itself, so that this says nothing of the result.
+    if (!lacksMemory(error)) throw error;
+    leaveUntimed(`both models together do not fit into memory. ${error.message}`);
+  }
 }
 
 /** Times the result against the baseline's. That it cannot be run says nothing of the result. */
 async function timeBaseline(
   latency: Latency,
-  samples: readonly Sample[],
-  settings: Settings,
+  timing: Settings & { readonly samples: readonly Sample[]; readonly budgetSeconds: number },
 ): Promise<void> {
-  const { baselinePath, signal, onMeasured, onProgress } = settings;
-  const { maxLatencyRegression } = settings.latencyLimits ?? {};
+  const { baselinePath, signal, onMeasured, onProgress } = timing;
+  const { maxLatencyRegression } = timing.latencyLimits ?? {};
   if (baselinePath === undefined) return;
-  const paths = { originalPath: baselinePath, resultPath: settings.resultPath };
   try {
-    const timed = await timeModels(samples, {
-      ...settings,
-      ...paths,
+    const timed = await compareLatency({
+      ...timing,
+      originalPath: baselinePath,
       limit: maxLatencyRegression === undefined ? undefined : 1 + maxLatencyRegression,
       onProgress: (_, message) => onProgress(steps.time, `${message}, with the baseline's result`),
     });
-    if (timed.latency === undefined) return;
     const { ratio, ratioLow, ratioHigh, sessions } = timed.latency;
     onMeasured({ latency: { ...latency, baseline: { ratio, ratioLow, ratioHigh, sessions } } });
   } catch (error) {

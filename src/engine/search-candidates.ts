@@ -32,7 +32,7 @@ export interface WrittenForm extends WrittenPlan {
 }
 
 /**
- * Writes the model in every form, of which candidates take their weights.
+ * Writes the model in every form, and candidates take their weights from these.
  * @throws ServiceError nothing_to_quantize if no weight has any
  */
 export async function writeForms(

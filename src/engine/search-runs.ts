@@ -24,6 +24,7 @@ import { countSessions } from "./accuracy/model-run.ts";
 import { isCheckpoint } from "./language/open-language-model.ts";
 import { writeRunnableOriginal } from "./language/runnable-original.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 /** A candidate that was run on the evaluation's samples. */
 export interface VerifiedPoint {
@@ -97,8 +98,8 @@ export class CandidateRuns implements AsyncDisposable {
     const sessions = Math.max(1, Math.min(availableParallelism(), fitting));
     const runs = new CandidateRuns(options, auto, { trials, forms, sessions, started });
     const { length } = runs.units.filter(({ match }) => match !== undefined);
-    const samples = `${trials.samples} ${trials.data} samples`;
-    log(`Search: ${length} weights in ${forms.length} forms, on ${samples}`);
+    const searched = `${formatCount(length, "weight")} in ${formatCount(forms.length, "form")}`;
+    log(`Search: ${searched}, on ${formatCount(trials.samples, `${trials.data} sample`)}`);
     return runs;
   }
 

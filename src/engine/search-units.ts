@@ -18,7 +18,7 @@ interface UnitOption {
   readonly bytes: number;
 }
 
-/** Overrides of a recipe, of which the last one is for all other weights. */
+/** Overrides of a recipe; the last one is for all other weights. */
 const maxUnits = 200;
 
 /** Each of the largest weights that a pattern can name is a unit of its own; the others are one. */

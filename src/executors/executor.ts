@@ -11,7 +11,6 @@ export interface Executor {
   readonly projectRunningJobs?: number;
   /** Jobs that this process runs at once; undefined where the cluster decides. */
   readonly workerCount?: number;
-  /** Authenticates workers. */
   readonly workers: WorkerAuthentication;
   /** Authenticates programs of the cluster as callers; absent where they need access tokens. */
   readonly authenticateCaller?: CallerAuthentication | undefined;

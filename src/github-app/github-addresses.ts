@@ -3,7 +3,7 @@ import { publicIssuer } from "../contract/people/principal.ts";
 /** Whether an issuer gives identity tokens to the workflows of the GitHub that has this API. */
 export function isIssuerOf(apiUrl: string, issuer: string): boolean {
   const own = findIssuer(apiUrl);
-  // Enterprises may have their names behind the issuer, which then is only theirs.
+  // Enterprises may have their names after the issuer, which then is only theirs.
   return issuer === own || (own === publicIssuer && issuer.startsWith(`${own}/`));
 }
 

@@ -73,7 +73,7 @@ function startReportLoop(context: PublicationContext): { stop(): Promise<void> }
   };
   const loop = whileLeading(records.replica, publishDue, {
     everyMs: recheckMs,
-    wakeOn: (wake) => records.changes.onChanged(wake),
+    wakeOn: (wake) => records.changes.on("changed", wake),
     onError: (error) => log("error", "Reports cannot be read", { error }),
   });
   return {

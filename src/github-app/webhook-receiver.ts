@@ -108,13 +108,13 @@ async function processDelivery(
   delivery: string,
   event: CheckRunEvent | CheckSuiteEvent,
 ): Promise<void> {
-  const { deliveries } = receiver.records;
-  if (!(await deliveries.begin(delivery))) return;
+  const { githubEvents } = receiver.records;
+  if (!(await githubEvents.begin(delivery))) return;
   try {
     if ("check_suite" in event) await rerunSuite(receiver, event);
     else await performRequestedAction(receiver, event);
   } catch (error) {
-    await deliveries.abandon(delivery);
+    await githubEvents.abandon(delivery);
     throw error;
   }
 }

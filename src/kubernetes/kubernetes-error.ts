@@ -67,6 +67,19 @@ export function isPolicyRefusal({ message }: KubernetesError): boolean {
   return /AdmissionPolicy '|admission webhook|calling webhook/.test(message);
 }
 
+const statusesOfDenials: readonly (number | undefined)[] = [400, 403, 422];
+
+/**
+ * The object breaks the schema or a validation rule, or an admission policy or webhook has looked at
+ * it and denied it: it will not be taken as it is.
+ */
+export function isDenial(error: unknown): boolean {
+  if (!(error instanceof KubernetesError) || !statusesOfDenials.includes(error.status))
+    return false;
+  const isByPolicy = isPolicyRefusal(error) && / denied (?:the )?request/.test(error.message);
+  return isByPolicy || isInvalid(error);
+}
+
 function hasStatus(error: unknown, status: number): error is KubernetesError {
   return error instanceof KubernetesError && error.status === status;
 }

@@ -15,7 +15,7 @@ interface Index<T extends KubernetesObject> {
 
 /**
  * Objects by `objectKey` and by the values of indexers. They are kept as packed JSON, which takes a
- * sixth of the memory of objects, and most are read seldom: each read parses one anew.
+ * sixth of the memory of objects, and most are read seldom: each read parses one again.
  */
 export class ObjectCache<T extends KubernetesObject> {
   readonly #texts = new Map<string, string>();

@@ -16,7 +16,7 @@ interface PodLogLine {
 
 /** A longer line comes in pieces with the same time. */
 const maxLineBytes = 1024 * 1024;
-/** Lines of the container begin with a time, of which the end may be cut off. */
+/** Lines of the container begin with a time, whose end may be cut off. */
 const kubeletTextPattern = /^[a-z]/i;
 const maxAttemptsWithoutNewLines = 6;
 const maxRetryMs = 5_000;

@@ -33,7 +33,7 @@ export class ByteWindow {
     if (position < this.#start || position >= this.#end) this.#fill(position);
     const byte = this.#buffer[position - this.#start];
     if (byte === undefined) {
-      throw new RangeError(`Byte ${position} lies behind the end, which is ${this.length}`);
+      throw new RangeError(`Byte ${position} lies after the end, which is ${this.length}`);
     }
     return byte;
   }

@@ -16,7 +16,7 @@ import { memberRecords } from "./people/member-records.ts";
 import { metricRecords } from "./jobs/metric-records.ts";
 import { deleteExpired } from "./jobs/delete-expired.ts";
 import { deletionRecords } from "./jobs/deletion-records.ts";
-import { deliveryRecords } from "./deliveries/delivery-records.ts";
+import { githubEventRecords } from "./deliveries/github-event-records.ts";
 import { modelRecords } from "./blobs/model-records.ts";
 import { openDatabase } from "./database/open-database.ts";
 import { ownerRecords } from "./people/owner-records.ts";
@@ -33,7 +33,7 @@ import { tokenRecords } from "./people/token-records.ts";
 import { traceRecords } from "./jobs/trace-records.ts";
 import { usageRecords } from "./people/usage-records.ts";
 import { webhookDeliveryRecords } from "./deliveries/webhook-delivery-records.ts";
-import { webhookQueue } from "./deliveries/queue-webhook-events.ts";
+import { webhookQueue } from "./deliveries/webhook-queue.ts";
 import { webhookRecords } from "./deliveries/webhook-records.ts";
 import { workerRecords } from "./jobs/worker-records.ts";
 
@@ -85,7 +85,7 @@ export async function openRecords(
     identities: identityRecords(store),
     idempotency: idempotencyRecords(store),
     reports: reportRecords(store),
-    deliveries: deliveryRecords(store),
+    githubEvents: githubEventRecords(store),
     usage: usageRecords(store),
     metrics: metricRecords(store),
     workers: workerRecords(store),

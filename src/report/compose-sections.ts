@@ -8,7 +8,7 @@ export interface Section {
   readonly foot?: string;
 }
 
-/** The section behind a title that opens it. */
+/** The section under a title that opens it. */
 export function foldSection(title: string, { head, rows, foot = "" }: Section): Section {
   const opened = `<details>\n<summary>${title}</summary>\n\n${head}`;
   return { head: opened, rows, foot: `${foot}\n\n</details>` };

@@ -9,6 +9,7 @@ import {
   type ReportRow,
 } from "./report.ts";
 import type { FailOn, JobChecks } from "../contract/batches/action.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 /** The outcomes of jobs that fail the batch as a whole. */
 const failingOutcomes: Record<FailOn, readonly Outcome[]> = {
@@ -82,7 +83,7 @@ export function conclude(
   failOn: FailOn,
 ): Verdict {
   const counts = countOutcomes(rows);
-  const ended = `${rows.length - counts.open} of ${countedJobs(rows)} ended`;
+  const ended = `${rows.length - counts.open} of ${formatCount(rows.length, "job")} ended`;
   if (abortReason) {
     const { conclusion, words } = abortVerdicts[abortReason];
     if (rows.length > 0) return { conclusion, title: `${words}, ${ended}` };
@@ -106,7 +107,7 @@ function describeEnded(
   counts: Record<Outcome, number>,
   bad: readonly Outcome[],
 ): string {
-  const jobs = countedJobs(rows);
+  const jobs = formatCount(rows.length, "job");
   if (bad.length === 0)
     return `${jobs} ${outcomes[counts.planned > 0 ? "planned" : "passed"].words}`;
   const shown = rows.filter((row) => bad.includes(classifyOutcome(row)));
@@ -129,10 +130,6 @@ function findCommonCause(rows: readonly ReportRow[]): string | undefined {
   const causes = new Set(rows.map(({ job }) => job && nameCause(job)));
   const [cause = ""] = causes;
   return causes.size === 1 && cause !== "" && cause.length <= longestCause ? cause : undefined;
-}
-
-function countedJobs(rows: Report["rows"]): string {
-  return rows.length === 1 ? "1 job" : `${rows.length} jobs`;
 }
 
 export function countOutcomes(rows: Report["rows"]): Record<Outcome, number> {

@@ -6,7 +6,7 @@ import type { Job } from "../contract/jobs/job.ts";
 
 type Explained = Pick<Job, "status" | "cancelledBy" | "error" | "gates" | "baseline">;
 
-/** Text as it is read, and foreign text in it made harmless. */
+/** Text as it is read, and untrusted text in it made harmless. */
 interface Wording {
   readonly quote: (text: string) => string;
 }

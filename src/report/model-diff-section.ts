@@ -18,7 +18,7 @@ import {
 type ComparedJob = Pick<Job, "telemetry" | "baseline">;
 
 /**
- * How the job's model differs from its baseline's, behind a line that says so in short; none where
+ * How the job's model differs from its baseline's, after a line that says so in short; none where
  * they were not compared.
  */
 export function modelDiffSections({ telemetry: { modelDiff }, baseline }: ComparedJob): Section[] {

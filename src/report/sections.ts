@@ -6,10 +6,11 @@ import { classifyOutcome, outcomes, type Report, type ReportRow } from "./report
 import type { Job } from "../contract/jobs/job.ts";
 import { isOnGenerated } from "../contract/jobs/next-steps.ts";
 import { formatPercent } from "../contract/text/format-figure.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 const emptyCell = "–";
 
-/** What is folded behind the table of jobs. */
+/** What is folded after the table of jobs. */
 export function detailSections(rows: readonly ReportRow[]): Section[] {
   return [...ratioMatrixSections(rows), ...diffSections(rows), ...noteSections(rows)];
 }
@@ -104,7 +105,8 @@ function baselineNote(jobs: readonly Job[]): string {
   const commits = new Set(baselines.map(({ branch, sha }) => `${branch} at ${sha.slice(0, 7)}`));
   const shown = [...commits].slice(0, maxBaselines).map(inlineCode).join(", ");
   const left = jobs.length - baselines.length;
-  const without = left === 0 ? "" : `; ${left} of ${jobs.length} jobs have no baseline`;
+  const without =
+    left === 0 ? "" : `; ${left} of ${formatCount(jobs.length, "job")} without a baseline`;
   return `\n\n▲, ▼ and = compare with ${shown}${without}.`;
 }
 

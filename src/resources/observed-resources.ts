@@ -210,7 +210,7 @@ const event = messageReader<Stored<ObservedEvent>>({
 });
 
 /**
- * Resources of which few fields are used. Lists and watches of them come as protobuf, which costs
+ * Resources with few fields that are used. Lists and watches of them come as protobuf, which costs
  * the API server and the reader a fraction of JSON, and only these fields are decoded. Field
  * numbers are those of `generated.proto` of k8s.io/api and k8s.io/apimachinery, which never change.
  */

@@ -10,7 +10,7 @@ export interface Permission {
   readonly why: string;
 }
 
-/** Lease by which operators elect a leader. */
+/** Lease that operators elect a leader with. */
 export const operatorLease = "model-optimization-operator";
 
 const readVerbs = ["get", "list", "watch"];
@@ -116,7 +116,7 @@ export const serviceClusterPermissions: readonly Permission[] = [
     apiGroups: ["authentication.k8s.io"],
     resources: ["tokenreviews"],
     verbs: ["create"],
-    why: "The tokens by which workers prove who they are",
+    why: "The tokens that prove who workers are",
   },
   {
     apiGroups: [""],

@@ -31,11 +31,11 @@ export async function beginWithRoom<Begun>(
     if (signal.aborted) return true;
     try {
       await begin();
-      log("info", "The disk has room again: the service goes on");
+      log("info", "The disk has room again: the service continues");
       await reading.disposeAsync();
       return true;
     } catch (error) {
-      if (!isFullDisk(error)) log("error", "The service cannot go on", { error });
+      if (!isFullDisk(error)) log("error", "The service cannot continue", { error });
       return false;
     }
   };

@@ -43,7 +43,7 @@ export function parseYaml(content: string): unknown {
   }
 }
 
-/** A value with named parts in YAML, of which JSON is a part, such as `{jobs: 90, logs: 30}`. */
+/** A value with named parts in YAML, which includes JSON, such as `{jobs: 90, logs: 30}`. */
 export function yaml<Schema extends z.ZodType>(schema: Schema) {
   return z
     .string()

@@ -73,7 +73,7 @@ function outsideRootsError(source: string, allowedRoots: readonly string[]): Ser
   const allowed =
     allowedRoots.length === 0
       ? "this service allows no file:// models"
-      : `allowed are ${allowedRoots.map((root) => `"${root}"`).join(", ")}`;
+      : allowedRoots.map((root) => `"${root}"`).join(", ");
   const message = `"${source}" lies outside the allowed folders: ${allowed}`;
   return new ServiceError("model_source_refused", message);
 }

@@ -93,7 +93,7 @@ export interface BlobStore extends BlobFiles {
    * Stores an upload. What arrived is kept when the source is interrupted, unless another request
    * sends the same content.
    * @throws ServiceError upload_offset_mismatch where less is kept; payload_too_large or
-   * model_checksum_mismatch for the whole content, of which nothing is kept then
+   * model_checksum_mismatch for the whole content; nothing of it is kept then
    */
   receive(
     upload: Upload,

@@ -8,7 +8,7 @@ const checkedBytes = 4 * 1024 * 1024;
 const largestShare = 0.1;
 const retrySeconds = 60;
 
-/** The space of a folder's disk, of which a reserve is kept for records. */
+/** The space of a folder's disk, less a reserve that is kept for records. */
 export interface DiskSpace {
   /** Bytes that are free, how many of them new work leaves, and how many the disk has. */
   read(): Promise<{ readonly free: number; readonly reserve: number; readonly total: number }>;

@@ -171,7 +171,7 @@ async function appendBody(
   const total = Number.isNaN(length) ? undefined : progress.bytes + length;
   if (total !== undefined && total > maxBytes) throw tooLargeError(`${total} bytes`, maxBytes);
   for await (const chunk of readBodyChunks(answer.body)) {
-    if (progress.bytes + chunk.length > maxBytes) throw tooLargeError("more", maxBytes);
+    if (progress.bytes + chunk.length > maxBytes) throw tooLargeError("more bytes", maxBytes);
     await writeAllBytes(file, chunk, progress.bytes);
     progress.hash.update(chunk);
     progress.bytes += chunk.length;
@@ -188,7 +188,8 @@ export async function* readBodyChunks(body: AsyncIterable<unknown>): AsyncGenera
 }
 
 function tooLargeError(size: string, maxBytes: number): ServiceError {
-  return new ServiceError("model_too_large", `The file has ${size}, allowed are ${maxBytes}`);
+  const message = `The file has ${size}; at most ${maxBytes} are allowed`;
+  return new ServiceError("model_too_large", message);
 }
 
 export function modelFetchError(name: string, cause: unknown): ServiceError {

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { ServiceError } from "../contract/errors.ts";
 import type { ModelReference } from "../contract/models/model.ts";
-import { isLocatedSource } from "../contract/models/model-source.ts";
+import { isLocatedSource, missingUploadError } from "../contract/models/model-source.ts";
 import type { LocatedSource } from "../contract/worker-protocol/transfers.ts";
 import { resolveAllowedPath } from "./allowed-path.ts";
 import type { BlobFiles } from "./blob-store.ts";
@@ -110,9 +110,7 @@ async function materializeUpload(
   { blobs, path, limits, signal }: FetchOptions,
 ): Promise<FetchedModel> {
   const blob = await blobs.find(sha256);
-  if (blob === undefined) {
-    throw new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
-  }
+  if (blob === undefined) throw missingUploadError(sha256);
   checkFetchedSize(blob.bytes, limits.maxModelBytes);
   await blobs.materialize(sha256, path, signal);
   return { path, bytes: blob.bytes, sha256 };
@@ -143,6 +141,6 @@ export async function locateAllowedFile(
 /** @throws ServiceError model_too_large */
 export function checkFetchedSize(bytes: number, maxModelBytes: number): void {
   if (bytes <= maxModelBytes) return;
-  const message = `The file has ${bytes} bytes, allowed are ${maxModelBytes}`;
+  const message = `The file has ${bytes} bytes; at most ${maxModelBytes} are allowed`;
   throw new ServiceError("model_too_large", message);
 }

@@ -73,8 +73,8 @@ async function receiveUpload(
   const name = partialUploadName(upload);
   if (receiving.has(name)) {
     if (offset === 0) return write(source, { ...options, expectedSha256: upload.sha256 });
-    const reason = "while another request sends it: only from 0";
-    throw uploadOffsetError(`The upload cannot go on at byte ${offset} ${reason}`, 0);
+    const reason = "while another request sends it: start at byte 0";
+    throw uploadOffsetError(`The upload cannot continue at byte ${offset} ${reason}`, 0);
   }
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   receiving.set(name, ended);
@@ -121,14 +121,14 @@ export async function takeKept(
 }
 
 export function tooManyReadingsError(): ServiceError {
-  return uploadOffsetError("The upload was continued too often before its end: only from 0", 0);
+  return uploadOffsetError("The upload was continued too often before its end: start at byte 0", 0);
 }
 
 /** @throws ServiceError upload_offset_mismatch */
 export function checkUploadOffset(offset: number, keptBytes: number): void {
   if (offset <= keptBytes) return;
-  const reason = `${keptBytes} bytes are kept, so ${keptBytes} or less is allowed`;
-  throw uploadOffsetError(`The upload cannot go on at byte ${offset}: ${reason}`, keptBytes);
+  const reason = `${keptBytes} bytes are kept, so it may continue at ${keptBytes} or before`;
+  throw uploadOffsetError(`The upload cannot continue at byte ${offset}: ${reason}`, keptBytes);
 }
 
 function uploadOffsetError(message: string, allowedOffset: number): ServiceError {

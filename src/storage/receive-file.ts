@@ -11,7 +11,7 @@ interface ReceiveFileOptions extends WriteOptions, ReceiveOptions {
 }
 
 /**
- * Writes a source into a file, behind its first `offset` bytes, and flushes it to the disk. What
+ * Writes a source into a file, after its first `offset` bytes, and flushes it to the disk. What
  * arrived before a failure stays in the file, and the meter knows it.
  * @throws ServiceError payload_too_large or model_checksum_mismatch
  */
@@ -26,7 +26,7 @@ export async function receiveFile(
 
 /** @throws ServiceError model_checksum_mismatch */
 export function finishContent(meter: ContentMeter, expectedSha256: string | undefined): Blob {
-  const blob = meter.finish();
+  const blob = meter.digest();
   if (expectedSha256 !== undefined && blob.sha256 !== expectedSha256) {
     const message = `Content has SHA-256 ${blob.sha256}, expected ${expectedSha256}`;
     throw new ServiceError("model_checksum_mismatch", message);
@@ -53,7 +53,7 @@ async function writeSource(
 /** @throws ServiceError payload_too_large */
 export function checkContentSize(bytes: number, maxBytes: number): void {
   if (bytes <= maxBytes) return;
-  const message = `Content is larger than the allowed ${maxBytes} bytes`;
+  const message = `The content has more bytes than the ${maxBytes} allowed`;
   throw new ServiceError("payload_too_large", message);
 }
 
@@ -77,8 +77,8 @@ async function measureStart(
 export interface ContentMeter {
   readonly bytes: number;
   add(chunk: Uint8Array): void;
-  /** More content may follow. */
-  finish(): Blob;
+  /** What came so far; more may follow. */
+  digest(): Blob;
 }
 
 export function createContentMeter(): ContentMeter {
@@ -92,7 +92,7 @@ export function createContentMeter(): ContentMeter {
       bytes += chunk.byteLength;
       hash.update(chunk);
     },
-    finish: () => ({ sha256: hash.copy().digest("hex"), bytes }),
+    digest: () => ({ sha256: hash.copy().digest("hex"), bytes }),
   };
 }
 

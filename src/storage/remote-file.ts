@@ -23,7 +23,7 @@ interface RangeOptions {
 }
 
 /**
- * Asks for the first bytes of a file, of which there may be fewer, and for what it is.
+ * Asks for the first bytes of a file, which may have fewer, and for what it is.
  * @throws ServiceError model_not_found, model_fetch_failed, model_source_slow
  */
 export async function openRemoteFile(

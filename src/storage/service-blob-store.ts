@@ -67,7 +67,7 @@ async function storeFile(
 ): Promise<Blob> {
   const sha256 = expectedSha256 ?? (await hashStoredFile(path, { signal })).sha256;
   const { size: bytes } = await stat(path);
-  const file = { path, blob: { sha256, bytes }, signal };
+  const file = { ...openContent(path, signal), blob: { sha256, bytes }, signal };
   const to = await sendToStorage(requestService, file);
   if (to === "nobody") return file.blob;
   const sent = to === "service" ? putRequest(file) : confirmRequest(file);
@@ -81,15 +81,30 @@ async function storeFile(
 }
 
 interface SentFile {
-  readonly path: string;
+  /** The content from its begin, for one try. */
+  readonly read: () => Readable;
+  /** How far the last try came, bytes. */
+  readonly countTransferred: () => number;
   readonly blob: Blob;
   readonly signal: AbortSignal | undefined;
+}
+
+function openContent(path: string, signal: AbortSignal | undefined) {
+  let sent = 0;
+  async function* readCounted() {
+    sent = 0;
+    for await (const piece of readPieces(path, signal)) {
+      yield piece;
+      sent += piece.length;
+    }
+  }
+  return { read: () => Readable.from(readCounted()), countTransferred: () => sent };
 }
 
 /** Asks whom to send a file to, and sends it where that is not the service. */
 async function sendToStorage(
   requestService: RequestService,
-  { path, blob: { sha256, bytes }, signal }: SentFile,
+  { read, countTransferred, blob: { sha256, bytes }, signal }: SentFile,
 ): Promise<UploadAnswer["to"]> {
   return requestService({
     method: "POST",
@@ -98,13 +113,14 @@ async function sendToStorage(
     body: () => JSON.stringify({ bytes }),
     statuses: [200],
     signal,
+    countTransferred,
     async readAnswer({ body }) {
       const answer = uploadAnswer.parse(await body.json());
       if (answer.to !== "storage") return answer.to;
       const stored = await requestDirectly(answer.url, {
         method: "PUT",
         headers: { ...answer.headers, "content-length": String(bytes) },
-        body: Readable.from(readPieces(path, signal)),
+        body: read(),
         statuses: [200],
         signal,
       });
@@ -114,7 +130,7 @@ async function sendToStorage(
   });
 }
 
-function putRequest({ path, blob: { sha256, bytes }, signal }: SentFile) {
+function putRequest({ read, countTransferred, blob: { sha256, bytes } }: SentFile) {
   return {
     method: "PUT",
     path: `/blobs/${sha256}`,
@@ -122,8 +138,9 @@ function putRequest({ path, blob: { sha256, bytes }, signal }: SentFile) {
       "content-type": "application/octet-stream",
       "content-length": String(bytes),
     }),
-    body: () => Readable.from(readPieces(path, signal)),
+    body: read,
     statuses: [200, 201],
+    countTransferred,
   } as const;
 }
 
@@ -150,7 +167,10 @@ export interface ServiceRequest<T> {
   readonly signal?: AbortSignal | undefined;
   /** Where it fails, the request is repeated. */
   readAnswer(this: void, answer: Dispatcher.ResponseData): Promise<T>;
-  /** Bytes transferred by all tries. When it has grown, the time limit of outages starts again. */
+  /**
+   * How far the transfer has come, bytes. Where a try gets further than all before it, the time
+   * limit of outages starts again.
+   */
   readonly countTransferred?: () => number;
 }
 
@@ -197,7 +217,7 @@ async function requestDirectly(
   throw new Error(`The storage answered ${answer.statusCode} to ${method} ${address} (${reason})`);
 }
 
-/** 416: the connection broke behind the last byte, and nothing is left to send. */
+/** 416: the connection broke after the last byte, and nothing is left to send. */
 const contentStatuses = [200, 206, 416];
 
 interface BlobDownloadOptions {
@@ -211,7 +231,7 @@ interface BlobDownloadProgress {
 }
 
 /**
- * Downloads a blob of the service. After a broken connection it continues behind the last byte that
+ * Downloads a blob of the service. After a broken connection it continues after the last byte that
  * was written: content that is named by its hash does not change.
  */
 async function downloadBlob(
@@ -278,7 +298,7 @@ interface RangeDownload {
 
 /**
  * Downloads a part of a blob of the service to the same place of a file. After a broken connection
- * it continues behind the last byte that was written.
+ * it continues after the last byte that was written.
  */
 async function downloadRange(
   file: FileHandle,
@@ -287,7 +307,7 @@ async function downloadRange(
 ): Promise<void> {
   let position = start;
   const rangeHeaders = () => {
-    // Where the connection broke behind the last byte, that one is sent again.
+    // Where the connection broke after the last byte, that one is sent again.
     position = Math.min(position, end);
     return { range: `bytes=${position}-${end}` };
   };

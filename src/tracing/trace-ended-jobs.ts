@@ -33,7 +33,7 @@ export function traceEndedJobs(tracer: Tracer, { records, log }: TracedRecords):
     if (traced === undefined) return;
     writeSpan(tracer, describeJobTrace(traced), parseTraceContext(traced));
   };
-  const stop = records.changes.onEndedHere((id) => {
+  const stop = records.changes.on("endedHere", (id) => {
     made = made
       .then(async () => traceJob(id))
       .catch((error: unknown) => log("warn", "A job could not be traced", { job: id, error }));

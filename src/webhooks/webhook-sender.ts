@@ -7,10 +7,7 @@ import { truncate } from "../contract/text/truncate.ts";
 import { errorMessage } from "../log/error-message.ts";
 import type { Log } from "../log/json-log.ts";
 import { whileLeading } from "../records/database/while-leading.ts";
-import type {
-  AttemptOutcome,
-  DueDelivery,
-} from "../records/deliveries/webhook-delivery-records.ts";
+import type { AttemptOutcome, DueDelivery } from "../records/deliveries/webhook-queue.ts";
 import type { Records } from "../records/open-records.ts";
 import { type Connections, openConnections } from "../storage/connections.ts";
 import { checkUrl } from "../storage/public-address.ts";
@@ -24,7 +21,7 @@ interface WebhookSenderOptions {
   readonly log: Log;
 }
 
-/** Deliveries become due without a change too. */
+/** Retries come due without a notification, so look for them. */
 const recheckMs = 1_000;
 
 /**
@@ -51,7 +48,7 @@ class WebhookSender implements AsyncDisposable {
       everyMs: recheckMs,
       wakeOn: (wake) => {
         this.#wake = wake;
-        return records.changes.onSending(wake);
+        return records.changes.on("sending", wake);
       },
       onError: (error) => log("error", "Webhooks cannot be read", { error }),
     });

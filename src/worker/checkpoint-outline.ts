@@ -49,7 +49,7 @@ export async function writeCheckpointOutline(
 }
 
 /**
- * Makes the folder anew, whose shards are read by ranges.
+ * Makes the folder again, whose shards are read by ranges.
  * @param source of the checkpoint's folder
  */
 export async function restoreCheckpointOutline(

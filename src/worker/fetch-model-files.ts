@@ -118,7 +118,7 @@ interface FilesLimit {
 
 function checkFilesBytes(bytes: number, maxModelBytes: number): void {
   if (bytes <= maxModelBytes) return;
-  const message = `The external data has ${bytes} bytes, allowed are ${maxModelBytes}`;
+  const message = `The external data has ${bytes} bytes; at most ${maxModelBytes} are allowed`;
   throw new ServiceError("model_too_large", message);
 }
 

@@ -27,6 +27,7 @@ import { type ComparedResult, compareResult } from "../engine/diff/compare-resul
 import { inferGraphTypes } from "../engine/infer-graph-types.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { errorMessage } from "../log/error-message.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 /**
  * The work after the compression: stores the result, cuts the pipeline, evaluates, and stores the
@@ -273,8 +274,8 @@ export function summarizeResult(
   ];
   if (calibration) {
     const { fittedWeights, samples, data } = calibration;
-    const fitted = fittedWeights === 1 ? "1 weight" : `${fittedWeights} weights`;
-    const source = samples === 1 ? `1 ${data} sample` : `${samples} ${data} samples`;
+    const fitted = formatCount(fittedWeights, "weight");
+    const source = formatCount(samples, `${data} sample`);
     lines.push(`Calibration: ${fitted} fitted to ${source}`);
   }
   if (qdq) lines.push(`Integers: ${qdq.operators} operators in ${qdq.runtime}`);
@@ -302,7 +303,10 @@ function latencyLines(latency: Latency): string[] {
 }
 
 function accuracyLine({ level, samples, data, sqnrDb, cosine }: Accuracy): string {
-  const basis = level === "weights" ? "worst weight" : `worst output on ${samples} ${data} samples`;
+  const basis =
+    level === "weights"
+      ? "worst weight"
+      : `worst output on ${formatCount(samples, `${data} sample`)}`;
   return `Accuracy: SQNR ${sqnrDb.toFixed(1)} dB, cosine ${cosine.toFixed(5)}, ${basis}`;
 }
 

@@ -20,7 +20,7 @@ export function crashEnd(
   const failure = { code: "worker_crashed", message } as const;
   return {
     end: { code: workerExit.crashed, outcome: "Failed", error: failure },
-    details: `The worker cannot go on: ${details}`,
+    details: `The worker cannot continue: ${details}`,
   };
 }
 

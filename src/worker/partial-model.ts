@@ -24,7 +24,7 @@ interface OpenedOutline {
   readonly fetch: (ranges: readonly BlobRange[]) => Promise<void>;
 }
 
-/** A model of which only those parts are read that were asked for, each checked by its hash. */
+/** A model that is read only in the parts that were asked for, each checked by its hash. */
 export class PartialModel {
   readonly file: FetchedFiles;
   readonly #fetch: OpenedOutline["fetch"];

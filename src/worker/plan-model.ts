@@ -20,6 +20,7 @@ import {
   planCompression,
   type PlanOptions,
 } from "../engine/plan-compression.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 /**
  * Reads the model's graph and shards its weights, so that an invalid model fails before any work.
@@ -34,10 +35,10 @@ export async function planModel(
     });
     signal.throwIfAborted();
     const { count, bytes } = plan.shards;
-    const shards = `${count} ${count === 1 ? "shard" : "shards"}`;
+    const shards = formatCount(count, "shard");
     const largest = formatBytes(Math.max(...bytes));
     const { length: weights } = plan.weights;
-    const weighed = `${weights} ${weights === 1 ? "weight" : "weights"}`;
+    const weighed = formatCount(weights, "weight");
     log(`${weighed} in ${shards}, the largest of ${largest}`);
     const [resultSize, originalSize] = [plan.resultBytes, plan.originalBytes].map(formatBytes);
     log(`The result will have ${resultSize} of ${originalSize}`);
@@ -125,7 +126,7 @@ export async function cutPipeline(
 
 function stageLogLines({ stages, cuts }: Awaited<ReturnType<typeof planPipeline>>): string[] {
   return stages.map(({ steps, parameterBytes }, index) => {
-    const content = `${steps.length} nodes, weights of ${formatBytes(parameterBytes)}`;
+    const content = `${formatCount(steps.length, "node")}, weights of ${formatBytes(parameterBytes)}`;
     const stage = `Stage ${index + 1} of ${stages.length}: ${content}`;
     const cut = cuts[index];
     if (cut === undefined) return stage;

@@ -219,7 +219,7 @@ export class EventSender {
     return !this.#failed && this.#waiting.length === 0;
   }
 
-  /** Ends a delivery under way. */
+  /** Stops heartbeats and a delivery under way. */
   close(): void {
     clearInterval(this.#heartbeat);
     this.#stop.abort();

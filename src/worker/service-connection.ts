@@ -45,7 +45,7 @@ interface ServiceAddress {
   /** Called for each request: tokens of pods are replaced by new ones. */
   readonly token: () => string;
   readonly timeouts: RequestTimeouts;
-  /** Where it is said that the service is unreachable; nowhere by default. */
+  /** Reports of outages; none by default. */
   readonly outageReports?: OutageReports | undefined;
 }
 
@@ -107,7 +107,7 @@ export function createServiceConnection({
   };
 }
 
-/** No outage is waited for: the service of a worker without a network ends with the worker. */
+/** Not retried over outages: the service of a worker without a network ends with the worker. */
 async function requestSourceContent(
   { base, token, dispatcher }: Address,
   ...[source, headers, signal]: Parameters<RequestFromService>
@@ -180,7 +180,7 @@ async function postEvents(
   return workerEventsAnswer.parse(answer);
 }
 
-/** A permanent refusal: the job is not this worker's, or the worker's protocol is not supported. */
+/** The service refused the request. 401 and 403 are retried for a while, all else is final. */
 export class ServiceRefusal extends Error {
   readonly status: number;
   readonly code: ErrorCode | undefined;
@@ -192,7 +192,7 @@ export class ServiceRefusal extends Error {
   }
 }
 
-/** The service could not be reached for longer than the worker waits. */
+/** Requests have failed for longer than the worker waits. */
 export class ServiceOutage extends Error {}
 
 /** The service counts too many requests of this worker, and says when to send the next. */
@@ -207,9 +207,9 @@ class RequestLimit extends Error {
 
 const maxRetryMs = 5_000;
 const maxRequestedRetryMs = 60_000;
-const answerLimitMs = 30_000;
+const responseTimeoutMs = 30_000;
 /** A PUT is answered when its file is flushed to the disk. */
-const storedLimitMs = 10 * 60_000;
+const uploadTimeoutMs = 10 * 60_000;
 
 interface Address {
   readonly base: string;
@@ -228,7 +228,7 @@ interface RequestOptions extends Address {
 /** Called with each failure of a request, and how long it has failed, milliseconds. */
 type NoteOutage = (cause: unknown, failingMs: number) => void;
 
-/** Requests fail side by side, and each many times: that is reported once in a while. */
+/** Requests fail side by side, and each many times: they are reported only now and then. */
 function createOutageNotes(reports: OutageReports | undefined): NoteOutage {
   if (reports === undefined) return () => {};
   const { everyMs, report } = reports;
@@ -242,7 +242,7 @@ function createOutageNotes(reports: OutageReports | undefined): NoteOutage {
 }
 
 /**
- * Repeats a request until it is answered. Transferred bytes start the time limits again.
+ * Repeats a request until it is answered. A transfer that gets further starts the time limits again.
  * @throws ServiceRefusal, ServiceOutage, ServiceError storage_full, too_many_bytes
  */
 async function requestWithRetry<T>(
@@ -253,7 +253,7 @@ async function requestWithRetry<T>(
   const delayAfter = (error: unknown, failures: number, failingMs: number) => {
     const failure = storageError(error);
     if (isFinalFailure(failure)) throw failure;
-    // No outage, however long it takes.
+    // Throttling does not count as an outage.
     if (failure instanceof RequestLimit) return failure.retryMs;
     const isRefused = failure instanceof ServiceRefusal;
     if (!isRefused) noteOutage(failure, failingMs);
@@ -272,7 +272,7 @@ function isFinalFailure(error: unknown): boolean {
 
 function serviceOutageError(cause: unknown, waitedMs: number): ServiceOutage {
   const duration = `${Math.round(waitedMs / 1000)} s`;
-  const message = `The service could not be reached for ${duration}: ${errorMessage(cause)}`;
+  const message = `The worker's requests have failed for ${duration}: ${errorMessage(cause)}`;
   return new ServiceOutage(message, { cause });
 }
 
@@ -286,8 +286,8 @@ async function requestOnce<T>(
     headers: { ...headers?.(), authorization: `Bearer ${token()}` },
     body: body?.() ?? null,
     signal: signal ?? null,
-    headersTimeout: method === "PUT" ? storedLimitMs : answerLimitMs,
-    bodyTimeout: answerLimitMs,
+    headersTimeout: method === "PUT" ? uploadTimeoutMs : responseTimeoutMs,
+    bodyTimeout: responseTimeoutMs,
   });
   if (statuses.includes(answer.statusCode)) return readAnswer(answer);
   const failure = await answerError(`${method} ${new URL(base).pathname}${path}`, answer);

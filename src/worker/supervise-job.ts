@@ -12,8 +12,8 @@ import { workerExit } from "../contract/worker-protocol/exit-codes.ts";
 type Exit = (code: number) => never;
 
 /**
- * Runs a job in a thread, which reads the environment: what parses it takes long to load, and is
- * loaded once. `exit` ends the process.
+ * Runs a job in a thread. The thread parses the environment, so that zod is loaded only once.
+ * `exit` ends the process.
  * @returns what stops the job, for a reason
  */
 export function superviseJob(environment: NodeJS.ProcessEnv, exit: Exit): (reason: string) => void {

@@ -18,6 +18,7 @@ import { PartialModel } from "./partial-model.ts";
 import type { JobContext } from "./job-context.ts";
 import { reportForecast } from "./report-forecast.ts";
 import type { Stage } from "./reporter.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 
 /** Fetches, plans and stores the model for the workers of the later steps. */
 export async function shardModel(context: JobContext): Promise<void> {
@@ -93,7 +94,7 @@ export async function optimizePart(context: JobContext): Promise<void> {
       onProgress,
     };
     const { weights, sourceBytes, bytes } = await optimizeShare(model.path, options);
-    log(`${weights} weights: ${formatBytes(sourceBytes)} to ${formatBytes(bytes)}`);
+    log(`${formatCount(weights, "weight")}: ${formatBytes(sourceBytes)} to ${formatBytes(bytes)}`);
   });
   const stored = await runStage("publish", async () => blobs.writeFile(outputPath, { signal }));
   reporter.share({ index, ...stored });

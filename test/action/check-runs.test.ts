@@ -278,4 +278,14 @@ test("the comment on a pull request is written anew by later runs, and nobody el
   // The run of an older commit may end behind that of a newer one.
   await run(inputs, pullRequest);
   assert.deepEqual(gitHub.comments(7), [second]);
+  // Another token has a comment of its own.
+  const byMember = { ...inputs, "github-token": gitHub.memberToken };
+  const { commands: refusals } = await run(byMember, later);
+  const [refusal] = refusals.filter(({ command }) => command === "warning");
+  assert.match(refusal?.message ?? "", /from no person .*workflow's own token or a GitHub App's/);
+  await run({ ...byMember, models: "b=a.onnx" }, later);
+  const [untouched, memberComment, ...more] = gitHub.comments(7);
+  assert.deepEqual([untouched, more], [second, []]);
+  assert.equal(memberComment?.user?.login, "octocat");
+  assert.match(memberComment.body ?? "", /\| `b` \|/);
 });

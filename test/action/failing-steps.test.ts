@@ -126,7 +126,7 @@ test("an upload whose connection breaks goes on where it stopped", async (t) => 
   await writeFile(path.join(runner.workspace, "large.onnx"), randomBytes(size));
   const relay = await startServiceRelay(t, service.baseUrl, { breaksUploadAfter: size / 2 });
   const { log } = await run({ models: "large.onnx", "service-url": relay.baseUrl });
-  assert.match(log, /^\[upload\] large\.onnx: goes on at [\d.]+ MB of 64\.0 MB$/m);
+  assert.match(log, /^\[upload\] large\.onnx: continues at [\d.]+ MB of 64\.0 MB$/m);
   assert.match(log, /^\[upload\] large\.onnx: uploaded, 64\.0 MB/m);
   // The rest is what was on its way when the connection broke.
   assert.ok(relay.uploadedBytes() < 1.25 * size, `${relay.uploadedBytes()} bytes were sent`);
@@ -147,7 +147,7 @@ test("an upload goes on after the service was killed and started again", async (
   await once(service.process, "exit");
   await startRunningService(t, { from: service, environment });
   const { log } = await step.ended;
-  assert.match(log, /^\[upload\] large\.onnx: goes on at [\d.]+ MB of 128 MB$/m);
+  assert.match(log, /^\[upload\] large\.onnx: continues at [\d.]+ MB of 128 MB$/m);
   assert.match(log, /^\[upload\] large\.onnx: uploaded, 128 MB/m);
 });
 

@@ -207,10 +207,10 @@ test("planBatch() reports what is wrong in a batch file by its lines", async (t)
       inputs: { "batch-file": "batch.json" },
     }),
     [
-      "batch.json, line 4: models[1].nmae is not known; known are source, sha256, name, file",
+      "batch.json, line 4: models[1].nmae is not known; the known ones are source, sha256, name, file",
       "batch.json, line 5: models[2] must have either `file`, a glob of files in the workspace, or `source`",
       'batch.json, line 7: targets[0] is "CPU" and must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at an end',
-      "batch.json, line 8: gates.maxSize is not known; known are maxSizeRatio, minSqnrDb, minCosine, minTop1, maxPerplexityRatio, maxKlDivergence, maxLatencyRatio, maxSizeRegression, maxSqnrDropDb, maxLatencyRegression, warnGates",
+      "batch.json, line 8: gates.maxSize is not known; the known ones are maxSizeRatio, minSqnrDb, minCosine, minTop1, maxPerplexityRatio, maxKlDivergence, maxLatencyRatio, maxSizeRegression, maxSqnrDropDb, maxLatencyRegression, warnGates",
     ],
   );
 });

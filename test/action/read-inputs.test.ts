@@ -34,7 +34,7 @@ test("readInputs() reports everything that is wrong at once, with what is allowe
           'Input "service-url": must be an address such as https://mos.example.com',
           'Input "kind": must be compress or quantize',
           'Input "recipe": line 1: scheme is "int9" and must be "int8-dynamic", "int8-weight", "int4-weight", "int8-static" or "fp16"',
-          'Input "recipe": line 4: evaluation.rounds is not known; known are level, data, samples, latencyBudgetSeconds, minCosine',
+          'Input "recipe": line 4: evaluation.rounds is not known; the known ones are level, data, samples, latencyBudgetSeconds, minCosine',
           'Input "gates": line 1: Flow map in block collection must be sufficiently indented and end with a }',
           'Input "fail-on": must be gates, warnings, jobs or nothing',
           'Input "timeout": must be a number of minutes, or a time such as 90s, 45m or 2h',

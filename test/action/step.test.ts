@@ -3,8 +3,11 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
+import { completed, endJob } from "../github-app/reported-batch.ts";
+import { makeTestApp } from "../server/test-app.ts";
 import { prepareStep } from "./prepare-step.ts";
 import { prepareRunner } from "./support/runner.ts";
+import { serveApp } from "./support/serve-app.ts";
 import { startServiceRelay } from "./support/service-relay.ts";
 import { workflowEvents } from "./support/workflow-event.ts";
 import { writeWorkspaceModel } from "./workspace-models.ts";
@@ -39,6 +42,27 @@ test("a step compresses the workspace's models and reports what came of it", asy
     "b-cpu-int8",
   ]);
   assert.ok((await readdir(path.join(artifacts, "a-cpu"))).includes("model.onnx"));
+});
+
+test("the log says what keeps jobs from being worked on", async (t) => {
+  const service = await makeTestApp(t);
+  const { runner, inputs } = await prepareStep(t);
+  const step = await runner.start({
+    ...inputs,
+    "service-url": await serveApp(t, service),
+    token: service.admin,
+    models: "far=https://models.example/far.onnx",
+    "dry-run": "true",
+  });
+  await step.untilLog(/^Batch batch-\w+: 1 jobs$/m);
+  const [id = ""] = service.submitted;
+  const message = 'Waiting for the quota "gpus"';
+  await service.records.cluster.recordEvents(id, [
+    { type: "waiting", reason: "pod_refused", message },
+  ]);
+  await step.untilLog(/^\[batch\] far for cpu waits: Waiting for the quota "gpus"$/m);
+  await endJob(service, id, completed);
+  assert.equal((await step.ended).code, 0);
 });
 
 test("a repeated run sends no model again, and has results that were deleted made again", async (t) => {

@@ -160,7 +160,7 @@ const wrong: [name: string, args: (out: string) => string[], message: RegExp][] 
   [
     "a model that is not there",
     (out) => ["none.onnx", "--out", out],
-    /"none.onnx", which is no file/,
+    /"none.onnx", which is not a file/,
   ],
   [
     "an unknown target",

@@ -112,6 +112,7 @@ async function compareUnlike(page: Page, { client, origin }: Dashboard): Promise
     .getByRole("link", { name: /^[AC], / })
     .waitFor();
   await best("Most accurate that passes").getByText("not measured alike").waitFor();
+  await page.getByText("1 whose accuracy was not measured on generated samples is left").waitFor();
   const accuracy = page.getByRole("row", { name: /^Accuracy \(SQNR\)/ });
   assert.doesNotMatch(await accuracy.innerText(), /best/);
   await assertFitsAllLooks(page, page.url());

@@ -47,6 +47,6 @@ test("what a search does not know is named, with what there is", () => {
   const found = readSearch("status:broken", all);
   assert.match(
     "problem" in found ? found.problem : "",
-    /^"broken" is no status. Statuses are Pending, /,
+    /^"broken" is not a status. Statuses are Pending, /,
   );
 });

@@ -51,3 +51,23 @@ test("what a dry run predicts is no result to ship", () => {
   );
   assert.deepEqual([points.map(({ look }) => look), front.length], [["failing", "front"], 1]);
 });
+
+test("an accuracy that was measured otherwise beats none, and is counted", () => {
+  const weighed = { ...makeResult([0.5, 0.49, 0.51], 90), accuracyBasis: "weights" };
+  const figures = { ...weighed.figures, sqnrDb: null };
+  const unmeasured = { ...weighed, accuracyBasis: undefined, figures };
+  const jobs = [
+    weighed,
+    unmeasured,
+    makeResult([0.9, 0.88, 0.92], 30),
+    makeResult([0.95, 0.94, 0.96], 40),
+  ];
+  const byAccuracy = layOutPareto(jobs, ["latency", "accuracy"]);
+  assert.deepEqual(
+    byAccuracy.points.map(({ look }) => look),
+    ["front", "front"],
+  );
+  assert.deepEqual([byAccuracy.basis, byAccuracy.otherwise], ["generated", 1]);
+  const bySize = layOutPareto(jobs, ["size", "latency"]);
+  assert.deepEqual([bySize.points.length, bySize.basis, bySize.otherwise], [4, undefined, 0]);
+});

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { copyFileSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -134,6 +135,45 @@ test("evaluateModels() times nothing where the budget is 0, and says so", async 
     warnings.map(({ code }) => code),
     ["latency_not_timed"],
   );
+});
+
+test("models that do not fit into memory beside each other are compared, and not timed", async () => {
+  const original = await productModel("fitting", 1);
+  const result = await productModel("growing", 1);
+  // Stands for the GPU's allocator, which has no more memory once the other model is loaded.
+  const tooLarge = join(folder, "too-large.onnx");
+  await writeTinyModel(tooLarge, {
+    input: [tensorInfo("x", ["batch", 2])],
+    output: [tensorInfo("y", ["batch", 2])],
+    initializer: [
+      {
+        name: "sizes",
+        dims: [2n],
+        dataType: TensorProto_DataType.INT64,
+        rawData: new Uint8Array(BigInt64Array.of(2n ** 24n, 2n ** 24n).buffer),
+      },
+    ],
+    node: [
+      node("ReduceMax", ["x"], ["largest"], [integerAttribute("keepdims", 0)]),
+      node("Expand", ["largest", "sizes"], ["huge"]),
+      node("ReduceMax", ["huge"], ["least"], [integerAttribute("keepdims", 0)]),
+      node("Add", ["x", "least"], ["y"]),
+    ],
+  });
+  const figures: Figures[] = [];
+  await measure(original, result, {
+    figures,
+    evaluation: { ...evaluation, latencyBudgetSeconds: 1 },
+    onMeasured: (measured) => {
+      figures.push(measured);
+      if (measured.accuracy !== undefined) copyFileSync(tooLarge, result);
+    },
+  });
+  const { accuracy, latency } = mergeFigures(figures);
+  assert.deepEqual([accuracy?.sqnrDb, latency], [150, undefined]);
+  const [warning, ...others] = figures.flatMap(({ warnings = [] }) => warnings);
+  assert.deepEqual([warning?.code, others], ["latency_not_timed", []]);
+  assert.match(warning?.message ?? "", /together do not fit .*no memory for a buffer of 1126 TB$/);
 });
 
 test("evaluateModels() gives the same accuracy in every run", async () => {
@@ -361,7 +401,7 @@ test("evaluateModels() leaves out outputs that are not tensors of numbers, and s
     [
       'Output "codes" holds elements of type int4 and was not compared',
       'Output "list" holds no tensor and was not compared',
-      "The recipe's evaluation.latencyBudgetSeconds is 0: no latency was measured",
+      "Latency was not timed: the recipe's evaluation.latencyBudgetSeconds is 0",
     ],
   );
 });

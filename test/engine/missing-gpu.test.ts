@@ -41,7 +41,7 @@ test(
       outputDirectory: folder.path,
       candidates: createCandidateRunner(options),
     });
-    const untimed = lines.filter((line) => line.startsWith("Candidates are not timed: "));
+    const untimed = lines.filter((line) => line.startsWith("Candidates cannot be run: "));
     assert.match(untimed.join(), /cuda/i);
     const measured: Parameters<Parameters<typeof evaluateModels>[0]["onMeasured"]>[0][] = [];
     const evaluating = evaluateModels({

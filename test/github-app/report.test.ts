@@ -29,7 +29,7 @@ test("a service without a GitHub App refuses a batch that asks for a report, and
   assert.deepEqual(problem.errors, [
     {
       pointer: "/report/github",
-      message: "Cannot be had: this service has no GitHub App in its settings",
+      message: "Not available: this service has no GitHub App in its settings",
     },
   ]);
 });

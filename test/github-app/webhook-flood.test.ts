@@ -18,7 +18,7 @@ test("an address that leaves events unfinished has no more read, and others do",
     return app.request("/github/webhook", init, { incoming: { socket: { remoteAddress } } });
   };
   const senders: ReadableStreamDefaultController<Uint8Array>[] = [];
-  const unfinished = Array.from({ length: limits.webhooksAtOncePerAddress }, () => {
+  const unfinished = Array.from({ length: limits.githubEventsAtOncePerAddress }, () => {
     const body = new ReadableStream<Uint8Array>({ start: (sender) => void senders.push(sender) });
     return deliver("192.0.2.1", body);
   });

@@ -85,7 +85,7 @@ test("batches with failFast cancel the jobs that are left when one fails", async
   const [failing, running, waiting] = jobs.map((job) => job.id);
   assert.ok(failing !== undefined && running !== undefined && waiting !== undefined);
   const asked: string[] = [];
-  records.changes.onCancelling((jobId) => asked.push(jobId));
+  records.changes.on("cancelling", (jobId) => asked.push(jobId));
   await records.attempts.begin(running, "hash");
   await fail(records, failing);
   assert.deepEqual(asked, [running]);

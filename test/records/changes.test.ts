@@ -53,10 +53,10 @@ test("changes notify watchers of a batch when one of its jobs moves", async () =
   await records.close();
 });
 
-test("changes.onChanged() calls back for every job and batch, until it is ended", async () => {
+test("changes.on() calls back for every job and batch, until it is ended", async () => {
   const records = await openTestRecords();
   const changed = new Set<string>();
-  const stop = records.changes.onChanged((id) => changed.add(id));
+  const stop = records.changes.on("changed", (id) => changed.add(id));
   const batch = await records.batches.create("default", makeNewBatch());
   const [first, second] = batch.jobs;
   await records.jobs.cancel("default", first?.id ?? "");
@@ -72,8 +72,8 @@ test("a webhook that has something to send is not a job or batch that changed", 
   const request = { url: "https://receiver.example/", description: "", secret: "whsec_" };
   const { id } = await records.webhooks.create("default", { ...request, events: ["job.*"] }, {});
   const [changed, sending] = [new Set<string>(), new Set<string>()];
-  records.changes.onChanged((each) => changed.add(each));
-  records.changes.onSending((each) => sending.add(each));
+  records.changes.on("changed", (each) => changed.add(each));
+  records.changes.on("sending", (each) => sending.add(each));
   const job = await records.jobs.create("default", makeNewJob());
   await records.jobs.cancel("default", job.id);
   assert.deepEqual([...sending], [id]);

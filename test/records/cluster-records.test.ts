@@ -13,7 +13,7 @@ const project = "default";
 test("a job with a resource is Cancelled only when its stop is observed", async () => {
   const { records, id } = await sharedJob();
   const cancelling: string[] = [];
-  records.changes.onCancelling((jobId) => cancelling.push(jobId));
+  records.changes.on("cancelling", (jobId) => cancelling.push(jobId));
   const attempt = (await records.attempts.beginPodAttempt(id, { podUid: "uid", part: null })) ?? 0;
   assert.equal((await records.jobs.cancel(project, id))?.status, "Cancelling");
   assert.deepEqual(cancelling, [id]);

@@ -33,7 +33,7 @@ async function complete(records: Records, id: string): Promise<void> {
 
 /** Has the first deletion of jobs fail when they are gone, before their batch is. */
 function interruptDeletion({ changes }: Records, t: TestContext): () => void {
-  const end = changes.onChanged(() => {
+  const end = changes.on("changed", () => {
     throw new Error("interrupted");
   });
   t.after(end);

@@ -217,7 +217,7 @@ test("jobs.cancel() asks the executor to stop the worker of a job that is worked
   const { records, ids } = await recordsWith([{}]);
   const [id = ""] = ids;
   const asked: string[] = [];
-  records.changes.onCancelling((jobId) => asked.push(jobId));
+  records.changes.on("cancelling", (jobId) => asked.push(jobId));
   await records.attempts.begin(id, "hash");
   assert.equal((await records.jobs.cancel(project, id))?.status, "Cancelling");
   assert.equal((await records.jobs.cancel(project, id))?.status, "Cancelling");

@@ -46,7 +46,7 @@ test("a model that says that it is too large is refused", async (t) => {
   const answer = await upload(app, bytes, { "content-length": "1001" });
   const problem = await problemIn(answer);
   assert.equal(problem.code, "payload_too_large");
-  assert.equal(problem.detail, "The body has 1001 bytes, 1000 are allowed");
+  assert.equal(problem.detail, "The body has 1001 bytes; at most 1000 are allowed");
 });
 
 test("a model that turns out to be too large is refused", async (t) => {

@@ -78,7 +78,7 @@ test("an upload that goes on behind what is kept is answered with where it may",
   assert.equal(code, "upload_offset_mismatch");
   assert.equal(
     detail,
-    "The upload cannot go on at byte 20: 15 bytes are kept, so 15 or less is allowed",
+    "The upload cannot continue at byte 20: 15 bytes are kept, so it may continue at 15 or before",
   );
   assert.equal(answer.headers.get("upload-offset"), "15");
   assert.equal(await fetchUploadOffset(app), "15");
@@ -116,7 +116,10 @@ test("an upload whose parts are not of one model is refused and leaves nothing",
 test("the size of the whole counts, not that of its last part", async (t) => {
   const app = await withPartialUpload(t);
   const said = await put(app, content.subarray(kept), "bytes 15-1000/1001");
-  assert.equal((await problemIn(said)).detail, "The model has 1001 bytes, 1000 are allowed");
+  assert.equal(
+    (await problemIn(said)).detail,
+    "The model has 1001 bytes; at most 1000 are allowed",
+  );
   const unsaid = await put(app, Buffer.alloc(990), "bytes 15-30/31");
   assert.equal((await problemIn(unsaid)).code, "payload_too_large");
 });

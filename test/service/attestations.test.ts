@@ -145,12 +145,12 @@ const tamperings: readonly [what: string, tamper: (evidence: Evidence) => void, 
   [
     "an added file",
     (e) => e.files.set("weights.bin", Buffer.from("more")),
-    /"weights.bin" is none/,
+    /"weights.bin" is not one/,
   ],
   [
     "a renamed file",
     (e) => e.files.set("other.onnx", e.files.get("model.onnx") ?? Buffer.alloc(0)),
-    /"other.onnx" is none/,
+    /"other.onnx" is not one/,
   ],
   [
     "an empty model",

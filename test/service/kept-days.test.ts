@@ -29,7 +29,7 @@ for (const [wrong, message] of [
   ["{jobs: 0}", /^MOS_KEEP_DAYS\.jobs is 0 and must be days from 1 to 36500, or forever$/m],
   ["{logs: 36501}", /^MOS_KEEP_DAYS\.logs is 36501 and must be days from 1/m],
   ["{models: soon}", /^MOS_KEEP_DAYS\.models is "soon" and must be days from 1/m],
-  ["{uploads: 1}", /^MOS_KEEP_DAYS\.uploads is not known; known are jobs, logs/m],
+  ["{uploads: 1}", /^MOS_KEEP_DAYS\.uploads is not known; the known ones are jobs, logs/m],
   ["{jobs: 1, jobs: 2}", /^MOS_KEEP_DAYS .*must be YAML: .*unique at line 1, column 11$/m],
   ["{projects: {team a: {jobs: 3}}}", /^MOS_KEEP_DAYS\.projects\.team a /m],
   ["{projects: {a: {jobs: 0}}}", /^MOS_KEEP_DAYS\.projects\.a\.jobs is 0 and must be days/m],

@@ -227,7 +227,7 @@ policies:
   assert.equal(wrong.code, 1);
   assert.match(
     wrong.stderr,
-    /^Trust policy ".*trust.yaml" cannot be used:\npolicies\[0\]\.claims\.sub is not known; known are/,
+    /^Trust policy ".*trust.yaml" cannot be used:\npolicies\[0\]\.claims\.sub is not known; the known ones are/,
   );
 
   await writeFile(file, text(", ref: refs/heads/main"));
@@ -326,7 +326,7 @@ test("a wrong part of a setting in YAML is named", async (t) => {
   const ended = await run([], { ...environment, MOS_DATA_DIR: await temporaryFolder(t) });
   assert.equal(ended.code, 1);
   assert.match(ended.stderr, /^MOS_QUOTAS\.storedBytes is "1GB" and must be/m);
-  assert.match(ended.stderr, /^MOS_QUOTAS\.requests is not known; known are waitingJobs/m);
+  assert.match(ended.stderr, /^MOS_QUOTAS\.requests is not known; the known ones are waitingJobs/m);
 });
 
 test("targets are read from a file, and a file without valid ones is refused", async (t) => {

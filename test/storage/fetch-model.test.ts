@@ -107,7 +107,7 @@ test("fetchModel() says that a local file does not exist, is too large, or has a
   await writeFile(path.join(root, "large.onnx"), "12345");
   await assert.rejects(fetchFrom(`file://${root}/large.onnx`), {
     code: "model_too_large",
-    message: "The file has 5 bytes, allowed are 4",
+    message: "The file has 5 bytes; at most 4 are allowed",
   });
   await writeFile(path.join(root, "small.onnx"), "1234");
   await assert.rejects(fetchFrom(`file://${root}/small.onnx`, sha256Of("x")), {

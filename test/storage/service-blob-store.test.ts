@@ -135,6 +135,36 @@ test("writeFile() sends a file again where the connection broke while it was sen
   assert.deepEqual(await buffer(service.blobs.read(sha256)), content);
 });
 
+test("writeFile() is not given up while each try gets further, however long that takes", async (t) => {
+  const { service, store, faults, target } = await openStore(t, { files: 1 });
+  const content = randomBytes(40 * megabyte);
+  await writeFile(target, content);
+  /** Reads so many bytes of a request, and breaks the connection. */
+  const cutUpload = (bytes: number) => (request: IncomingMessage) => {
+    let left = bytes;
+    request.on("data", (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left <= 0) request.socket.destroy();
+    });
+    return true;
+  };
+  faults.push(() => false, cutUpload(1), cutUpload(16 * megabyte), cutUpload(30 * megabyte));
+  const { sha256 } = await store.writeFile(target);
+  assert.deepEqual(await buffer(service.blobs.read(sha256)), content);
+});
+
+test("writeFile() is given up where no try gets further", async (t) => {
+  const { store, requests, faults, target } = await openStore(t, { files: 1 });
+  await writeFile(target, randomBytes(2 * megabyte));
+  const fail = (request: IncomingMessage, response: ServerResponse) => {
+    request.resume().on("end", () => response.writeHead(500).end());
+    return true;
+  };
+  faults.push(() => false, fail, fail, fail);
+  await assert.rejects(store.writeFile(target), /The service answered 500/);
+  assert.deepEqual(requests, ["POST", "PUT", "PUT"]);
+});
+
 test("writeFile() sends a file from the same memory, however large it is", async (t) => {
   const { service, store, target } = await openStore(t);
   const content = randomBytes(8 * megabyte + 1);
@@ -180,7 +210,7 @@ test("the store is given up when the service stays away", async (t) => {
   await service.stop();
   await assert.rejects(
     store.find("0".repeat(64)),
-    /could not be reached for \d+ s: .*ECONNREFUSED/,
+    /requests have failed for \d+ s: .*ECONNREFUSED/,
   );
 });
 

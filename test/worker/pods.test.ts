@@ -166,7 +166,7 @@ test("a pod goes on while the service is away for an hour, and then reports what
   await delay(hourMs);
   await service.start();
   // It says so where it has something to report meanwhile.
-  const outage = /^(The service could not be reached for \d+ s: .*\n)*$/;
+  const outage = /^(The worker's requests have failed for \d+ s: .*\n)*$/;
   const { code, events } = await waitForPodEnd(pod, outage);
   assert.equal(code, workerExit.completed);
   assert.equal((await service.find(id)).status, "Completed");

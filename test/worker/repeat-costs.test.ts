@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { repeatCosts } from "../../src/worker/repeat-costs.ts";
+import { repeatCosts } from "../../src/worker/report-forecast.ts";
 
 const took = (originalBytes: number, peakMemoryBytes: number, seconds?: number) => ({
   originalBytes,

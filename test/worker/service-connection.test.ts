@@ -62,7 +62,7 @@ test("a connection says why it does not reach the service, as often as it shall"
   });
   await assert.rejects(connection.findAssignment(stop.signal));
   for (const report of reports)
-    assert.match(report, /^The service could not be reached for \d+ s: connect ECONNREFUSED/);
+    assert.match(report, /^The worker's requests have failed for \d+ s: connect ECONNREFUSED/);
 });
 
 test("a connection knows the answer that a job needs no worker", async (t) => {

@@ -121,7 +121,7 @@ test(
     );
     process.kill(await findChildProcess(child), "SIGKILL");
     await service.waitFor(
-      (event) => event.type === "log" && event.text.includes("Candidates are not timed"),
+      (event) => event.type === "log" && event.text.includes("Candidates cannot be run"),
     );
     await service.waitFor((event) => event.type === "artifact");
     child.kill("SIGTERM");

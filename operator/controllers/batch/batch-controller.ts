@@ -21,6 +21,7 @@ export function createBatchController(dependencies: BatchDependencies): Controll
   const memory = {
     writtenAt: new Map<string, number>(),
     writeErrors: new Map<string, string>(),
+    denials: new Map<string, ReadonlyMap<number, string>>(),
   };
   return {
     name: "batch",
@@ -59,16 +60,21 @@ function createBatchSources({ batches, compressionJobs }: BatchDependencies): So
 async function reconcileBatchResource(
   reconciliation: BatchReconciliation,
 ): Promise<Requeue | undefined> {
-  const { batch, client, clock, compressionJobs, writeErrors } = reconciliation;
+  const { batch, client, clock, compressionJobs, writeErrors, denials } = reconciliation;
   const cache = compressionJobs.cache;
   const observed = await observeBatch(batch, client, cache, clock.date());
+  const { uid } = batch.metadata;
   const writeError = writeErrors.get(objectKey(batch.metadata));
-  const { status, ...decision } = decideBatch({ ...observed, writeError });
+  const known = { writeError, denied: denials.get(uid) };
+  const { status, ...decision } = decideBatch({ ...observed, ...known });
   // First: only a batch whose status says that it was suspended resumes its jobs.
   const writeWait = await patchBatchStatus(reconciliation, status);
-  await writeChildren(reconciliation, decision);
-  const waits = [writeWait, await deleteExpiredBatch(reconciliation, observed)].filter(
-    (wait) => wait !== undefined,
-  );
+  if (writeWait === undefined) denials.delete(uid);
+  const { hasDenied } = await writeChildren(reconciliation, decision);
+  const waits = [
+    writeWait,
+    await deleteExpiredBatch(reconciliation, observed),
+    hasDenied ? 1 : undefined,
+  ].filter((wait) => wait !== undefined);
   return waits.length > 0 ? { requeueAfterMs: Math.min(...waits) } : undefined;
 }

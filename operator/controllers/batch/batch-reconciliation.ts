@@ -25,4 +25,9 @@ export interface BatchReconciliation extends BatchDependencies {
   readonly writtenAt: Map<string, number>;
   /** Why jobs of each batch could not be written at the last try, by its `objectKey`. */
   readonly writeErrors: Map<string, string>;
+  /**
+   * Why the API server never takes jobs of each batch, by its uid and the job's index, until its
+   * status says so.
+   */
+  readonly denials: Map<string, ReadonlyMap<number, string>>;
 }

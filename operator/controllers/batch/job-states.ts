@@ -58,7 +58,7 @@ export function isFromEarlierBatch(
 }
 
 function jobState(
-  { batch, children, deleted, nameConflicts }: ObservedBatchState,
+  { batch, children, deleted, denied, nameConflicts }: ObservedBatchState,
   index: number,
 ): JobStateCode {
   const before = recordedJobState(batch, index);
@@ -66,6 +66,7 @@ function jobState(
   if (child !== undefined) return childJobState(child);
   if (deleted.has(index)) return jobStateCodes.cancelled;
   if (before !== jobStateCodes.notCreated) return before;
+  if (denied?.has(index) === true) return jobStateCodes.failed;
   const other = nameConflicts.get(index);
   return other === undefined || isFromEarlierBatch(other, batch)
     ? jobStateCodes.notCreated

@@ -17,10 +17,12 @@ import {
   type Condition,
   conditionTypes,
 } from "../../../src/contract/custom-resources/condition.ts";
+import type { ErrorCode } from "../../../src/contract/errors.ts";
 import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
 import { deriveBatchStatus, type StatusCounts } from "../../../src/contract/batches/batch.ts";
 import { type BatchStatus, isTerminal } from "../../../src/contract/jobs/status.ts";
+import type { StatusReason } from "../../../src/contract/jobs/status-reasons.ts";
 import { textLimits } from "../../../src/contract/limits.ts";
 import { truncate } from "../../../src/contract/text/truncate.ts";
 import { batchJobCount, modelTargetPair } from "../../../src/resources/child-compression-job.ts";
@@ -98,6 +100,9 @@ function statusFromJobs(
     conditions: batchConditions(observed, status, message, isSuspended),
   };
   if (message !== undefined) next.statusMessage = message;
+  if (message !== undefined && message === observed.writeError) {
+    next.statusReason = "not_submitted" satisfies StatusReason;
+  }
   if (failures.length > 0) next.failures = failures;
   if (startedAt !== undefined) next.startedAt = startedAt;
   if (isTerminal(status)) next.finishedAt = now.toISOString();
@@ -194,7 +199,7 @@ function listFailures(observed: ObservedBatchState, { states, refusal }: BatchJo
 }
 
 function failureCause(
-  { children, nameConflicts }: ObservedBatchState,
+  { children, denied, nameConflicts }: ObservedBatchState,
   index: number,
   refusal: BatchRefusal | undefined,
 ): Pick<Failures[number], "reason" | "message"> {
@@ -203,6 +208,11 @@ function failureCause(
       reason: "NameConflict" satisfies EventReason,
       message: "Another CompressionJob has the name, and does not belong to the Batch",
     };
+  }
+  const denial = denied?.get(index);
+  if (denial !== undefined) {
+    const reason = "resource_invalid" satisfies ErrorCode;
+    return { reason, message: truncate(denial, textLimits.batchFailure) };
   }
   const child = children.get(index);
   if (child === undefined && refusal !== undefined) return refusal;
@@ -238,7 +248,7 @@ function batchStatusMessage(
     case "Cancelled":
       return `${counts.Cancelled} of ${all} were cancelled`;
     case "Cancelling":
-      return `${countUnfinished(observed, counts)} of ${all} have still to stop`;
+      return `${countUnfinished(observed, counts)} of ${all} are still stopping`;
     case "Pending":
     case "Running":
       return unfinishedMessage(observed, situation);

@@ -12,5 +12,7 @@ export interface ObservedBatchState {
   readonly nameConflicts: ReadonlyMap<number, Stored<CompressionJobObject>>;
   /** Why jobs could not be written at the last try. */
   readonly writeError?: string | undefined;
+  /** Why the API server never takes jobs, by their index. */
+  readonly denied?: ReadonlyMap<number, string> | undefined;
   readonly now: Date;
 }

@@ -11,6 +11,7 @@ import {
   batches,
   type BatchObject,
 } from "../../../src/resources/custom-resources.ts";
+import { formatCount } from "../../../src/contract/text/format-count.ts";
 
 /** A change of figures alone is written no more often. */
 const writeEveryMs = 1_000;
@@ -75,7 +76,7 @@ function recordBatchEnd(
   events.record(batches, batch, {
     type: next.status === "Failed" ? "Warning" : "Normal",
     reason,
-    message: next.statusMessage ?? `${next.jobs} jobs are Completed`,
+    message: next.statusMessage ?? `${formatCount(next.jobs ?? 0, "job is", "jobs are")} Completed`,
   });
 }
 

@@ -1,5 +1,7 @@
 import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
-import { isAlreadyExists, isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
+import { textLimits } from "../../../src/contract/limits.ts";
+import { truncate } from "../../../src/contract/text/truncate.ts";
+import { isAlreadyExists, isDenial, isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import { errorMessageWithCauses } from "../../../src/log/error-message.ts";
 import { childCompressionJob } from "../../../src/resources/child-compression-job.ts";
@@ -12,22 +14,27 @@ import type { ChildPatch } from "./decide-batch.ts";
 
 const callsAtOnce = 8;
 
-/** Creates and patches CompressionJobs of the batch, some at once, and throws the first error. */
+/**
+ * Creates and patches CompressionJobs of the batch, some at once, and throws the first error.
+ * @returns whether the API server denied some, which have failed
+ */
 export async function writeChildren(
   reconciliation: BatchReconciliation,
   { create, childPatches }: { create: readonly number[]; childPatches: readonly ChildPatch[] },
-): Promise<void> {
+): Promise<{ readonly hasDenied: boolean }> {
   const failures = await callAll([
     ...create.map((index) => () => createChild(reconciliation, index)),
     ...childPatches.map((childPatch) => () => patchChild(reconciliation, childPatch)),
   ]);
-  const { batch, writeErrors } = reconciliation;
+  const { batch, writeErrors, denials } = reconciliation;
   const key = objectKey(batch.metadata);
   if (failures.length === 0) {
     writeErrors.delete(key);
-    return;
+    const denied = denials.get(batch.metadata.uid);
+    return { hasDenied: create.some((index) => denied?.has(index)) };
   }
-  writeErrors.set(key, errorMessageWithCauses(failures[0]));
+  const message = errorMessageWithCauses(failures[0]);
+  writeErrors.set(key, truncate(message, textLimits.statusMessage));
   throw failures[0];
 }
 
@@ -43,7 +50,7 @@ async function callAll(calls: readonly (() => Promise<void>)[]): Promise<unknown
 }
 
 async function createChild(
-  { client, batch, compressionJobs, events, run }: BatchReconciliation,
+  { client, batch, compressionJobs, events, run, denials }: BatchReconciliation,
   index: number,
 ): Promise<void> {
   try {
@@ -55,7 +62,9 @@ async function createChild(
     const reason: EventReason = "FailedCreate";
     const message = errorMessageWithCauses(error);
     events.record(batchType, batch, { type: "Warning", reason, message });
-    throw error;
+    if (!isDenial(error)) throw error;
+    const { uid } = batch.metadata;
+    denials.set(uid, new Map(denials.get(uid)).set(index, message));
   }
 }
 

@@ -102,7 +102,7 @@ export const actionInputs = {
   "check-name": {
     description:
       "Name of the check run of the whole batch, for branch protection to require. By default " +
-      "`Model compression`, with the values of the job's matrix behind it. A dry run's is " +
+      "`Model compression`, with the values of the job's matrix after it. A dry run's is " +
       "`NAME (dry run)`. Several steps that run for one commit need a name each: by it the comment " +
       "and the suite are found, too.",
   },
@@ -131,7 +131,7 @@ export const actionInputs = {
   "github-token": {
     description:
       "Token for check runs (`checks: write`) and comments; without these permissions the " +
-      "results are in the job's summary only.",
+      "results are in the job's summary only. A personal access token writes no check runs.",
     default: "${{ github.token }}",
   },
   matrix: {
@@ -159,7 +159,7 @@ export const actionOutputs = {
   "report-markdown": "Path of the report as Markdown.",
   artifacts:
     "Path of the folder with the downloaded artifacts, `<model>-<target>/` for each job, " +
-    "and `-2` behind it where another job has that name, where `download` is `true`.",
+    "and `-2` after it where another job has that name, where `download` is `true`.",
 } as const;
 
 export type ActionOutputName = keyof typeof actionOutputs;

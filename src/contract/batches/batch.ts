@@ -50,7 +50,7 @@ export const batchFields = z.strictObject({
     .default(100)
     .describe(
       "Jobs of the batch that a cluster works on at once. A Batch's can be changed: jobs that " +
-        "have begun go on. On one machine the service's own limit applies.",
+        "have begun continue. On one machine the service's own limit applies.",
     ),
   labels: labels.optional(),
   failFast: z.boolean().default(false).describe("Cancel the remaining jobs as soon as one fails."),

@@ -19,7 +19,7 @@ export function describeExcess(
   return { largest: ofModels > ofRecipes ? "models" : "recipe", message };
 }
 
-/** The same for a Batch resource, of which no job is created or recorded then. */
+/** The same for a Batch resource; none of its jobs is created or recorded then. */
 export function describeBatchExcess({
   models,
   targets,

@@ -40,6 +40,11 @@ const jobCount = z.int().min(0).max(maxBatchJobs).optional();
 export const batchResourceStatus = z.object({
   batchId: batchId.optional().describe("Id of the batch in the REST interface."),
   status: batchStatus,
+  statusReason: z
+    .string()
+    .max(textLimits.reason)
+    .optional()
+    .describe("`not_submitted` while the cluster does not take the next jobs."),
   statusMessage: statusMessage.optional().describe("Why, for people."),
   observedGeneration,
   jobs: jobCount.describe("Jobs of the batch: models × targets."),

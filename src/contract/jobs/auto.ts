@@ -71,7 +71,7 @@ export const defaultAuto: Auto = { minimize: "bytes", samples: 16, points: 6, bu
 
 const accuracyGoals = goalNames.filter((name) => name !== "maxBytes");
 
-/** Why the goals say nothing of what is looked for; undefined where they do. */
+/** Why the goals do not say what is looked for; undefined where they do. */
 export function explainMissingGoal({ minimize, ...goal }: Auto): string | undefined {
   if (minimize === "loss") {
     return goal.maxBytes === undefined ? "minimizes the loss: give `maxBytes`" : undefined;

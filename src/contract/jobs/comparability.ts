@@ -53,6 +53,15 @@ export function sqnrObstacle(now: MeasuredFigures, before: MeasuredFigures): str
   return firstDifference(isKnown ? [...evaluation, evaluationData] : evaluation, now, before);
 }
 
+/**
+ * What an accuracy was measured on, in a word that is equal for those that can be compared: their
+ * level or their samples, with the start of the SHA-256 of a caller's file.
+ */
+export function accuracyBasis({ level, data, dataSha256 }: Accuracy): string {
+  if (level === "weights") return level;
+  return dataSha256 === undefined ? data : `${data}-${dataSha256.slice(0, 12)}`;
+}
+
 function firstDifference(
   facts: readonly Fact[],
   now: MeasuredFigures,

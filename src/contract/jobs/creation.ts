@@ -23,7 +23,6 @@ export const creationErrors = [
   "unsupported_media_type",
   "payload_too_large",
   "idempotency_key_reused",
-  "idempotency_in_progress",
 ] as const;
 
 /** Codes of routes that create jobs, besides. */

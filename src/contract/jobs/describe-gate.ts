@@ -5,7 +5,7 @@ import { isUndecided } from "./undecided-gate.ts";
 interface GateWording {
   /** What a change is compared with, such as the name of a branch. */
   readonly against?: string | undefined;
-  /** Makes foreign text harmless where the words are shown. */
+  /** Makes untrusted text harmless where the words are shown. */
   readonly quote?: (text: string) => string;
 }
 

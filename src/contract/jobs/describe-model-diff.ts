@@ -1,9 +1,10 @@
 import type { ModelDiff, NodeChange } from "./model-diff.ts";
 import { formatPercent } from "../text/format-figure.ts";
+import { formatCount } from "../text/format-count.ts";
 
 /**
  * The changes in a few words: `1 node added, 2 weights changed by up to 3.1 %`; `quote` makes
- * foreign text harmless where they are shown.
+ * untrusted text harmless where they are shown.
  */
 export function summarizeChanges(
   { values, nodes, weights, weightChanges }: ModelDiff,
@@ -37,8 +38,8 @@ export function isMostlyAnother({ removed, changed, renamed, same }: ModelDiff["
 /** What a model is that differs from another one in names at most. */
 export function describeSameModel(other: string, { nodes, weights }: ModelDiff): string {
   const renamed = [
-    ...(nodes.renamed > 0 ? [`${nodes.renamed} nodes`] : []),
-    ...(weights.renamed > 0 ? [`${weights.renamed} weights`] : []),
+    ...(nodes.renamed > 0 ? [formatCount(nodes.renamed, "node")] : []),
+    ...(weights.renamed > 0 ? [formatCount(weights.renamed, "weight")] : []),
   ];
   const names = renamed.length === 0 ? "" : `, with other names of ${renamed.join(" and ")}`;
   return `The same model as ${other}${names}.`;
@@ -58,13 +59,13 @@ function countValues(values: ModelDiff["values"], quote: (text: string) => strin
     return `opset${domain} ${quote(before ?? "none")} → ${quote(after ?? "none")}`;
   });
   if (other === 0) return named;
-  return [...named, `${other} ${other === 1 ? "input or output" : "inputs and outputs"} changed`];
+  return [...named, `${formatCount(other, "input or output", "inputs and outputs")} changed`];
 }
 
 function countWords(what: string, counts: ModelDiff["nodes"]): string[] {
   return (["added", "removed", "changed"] as const).flatMap((how) => {
     const count = counts[how];
-    return count === 0 ? [] : `${count} ${what}${count === 1 ? "" : "s"} ${how}`;
+    return count === 0 ? [] : `${formatCount(count, what)} ${how}`;
   });
 }
 

@@ -4,6 +4,7 @@ import { job } from "./job.ts";
 import { recipe } from "./recipe.ts";
 import { commit } from "../revision.ts";
 import { telemetry } from "./telemetry.ts";
+import { shownLine } from "../text/shown-line.ts";
 
 const figure = z.number().nullable();
 
@@ -48,6 +49,13 @@ export const jobSummary = job
         latencyMs: figure.describe("Median of the result."),
       })
       .describe("As the job's telemetry has them; null where a figure was not measured."),
+    accuracyBasis: shownLine(64)
+      .optional()
+      .describe(
+        "What `sqnrDb` and `cosine` were measured on: `weights`, `generated`, `builtin`, or " +
+          "`caller-` with the first 12 digits of the samples' SHA-256. Only figures of one basis " +
+          "can be compared; absent where there are none.",
+      ),
     baseline: z
       .object({
         jobId: jobId.describe("The job that measured the figures."),

@@ -58,7 +58,7 @@ export const deadlineSeconds = z
   .optional()
   .describe(
     "Seconds of work after which the job is stopped and fails with `deadline_exceeded`. " +
-      "Waiting does not count.",
+      "Waiting does not count, nor does work that was lost with a restart or a deleted pod.",
   );
 
 /** Body of `POST /compress` and `POST /quantize`, and the spec of a CompressionJob. */

@@ -29,11 +29,7 @@ const latencyRatio = z.object({
         "4, reports say in words that the sessions are too few, as consumers should.",
     ),
   ratioHigh: measuredRatio.optional().describe("Largest ratio of that interval."),
-  sessions: z
-    .int()
-    .min(0)
-    .optional()
-    .describe("Times that both models were opened anew and timed."),
+  sessions: z.int().min(0).optional().describe("How often both models were opened and timed."),
 });
 export type LatencyRatio = z.infer<typeof latencyRatio>;
 

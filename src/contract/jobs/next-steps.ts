@@ -41,6 +41,8 @@ export const errorAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
   accuracy_below_floor: gateTable.minCosine.advice,
   out_of_memory: `${installationLimit} to give the target's workers more memory.`,
   out_of_disk: `${installationLimit} to give the target's workers more \`ephemeral-storage\`.`,
+  resource_invalid:
+    "Change what the message names, or ask the cluster's administrator, where it is a policy.",
   deadline_exceeded: "Give the job more time with `deadlineSeconds`.",
 };
 

@@ -133,7 +133,7 @@ const evaluation = z.strictObject({
     .max(1)
     .describe(
       "Least cosine similarity of any output. Below it the job fails on the caller's data, " +
-        "and completes with a warning on generated data.",
+        "and completes with a warning on generated data or the built-in text.",
     ),
 });
 

@@ -27,7 +27,7 @@ export const statusReasonTable = {
   },
   interrupted: {
     status: "Pending",
-    message: "Made way for a project that had waited too long; it begins again",
+    message: "Preempted by a project that had waited too long; it will start over",
     setBy: "service",
     action:
       "Nothing: the job starts again in its turn. With `MOS_WORKERS` of 2 or more no project has " +
@@ -38,7 +38,8 @@ export const statusReasonTable = {
     message: "The cluster does not take the job yet",
     setBy: "service",
     action:
-      "Read the message: the API server is unreachable or refuses the resource. It is tried again.",
+      "Read the message: the API server is unreachable, or refuses the resource for now. It is " +
+      "tried again.",
   },
   waiting_for_pod: {
     status: "Pending",

@@ -1,4 +1,4 @@
-import { latencyObstacle, sqnrObstacle } from "./comparability.ts";
+import { accuracyBasis, latencyObstacle, sqnrObstacle } from "./comparability.ts";
 import { hasFailedGate } from "./gate.ts";
 import type { Job } from "./job.ts";
 import type { JobSummary } from "./job-summary.ts";
@@ -31,6 +31,7 @@ export function summarizeJob(whole: Job): JobSummary {
     baseline: summarizeBaseline(whole),
   };
   if (createdBy !== undefined) summary.createdBy = createdBy;
+  if (measured.accuracy) summary.accuracyBasis = accuracyBasis(measured.accuracy);
   return summary;
 }
 

@@ -92,7 +92,7 @@ export const accuracy = z.object({
   language: languageAccuracy
     .optional()
     .describe(
-      "How well both predict the next token of text; absent for models that are no language " +
+      "How well both predict the next token of text; absent for models that are not language " +
         "models, and where logits are not finite. How often both expect the same next token is " +
         "`top1Agreement` of the output `logits`.",
     ),

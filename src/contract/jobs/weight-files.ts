@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type Artifact, artifactName } from "./artifact.ts";
 import { formatBytes } from "../text/format-bytes.ts";
+import { formatCount } from "../text/format-count.ts";
 
 export const weightFiles = z
   .object({
@@ -28,6 +29,6 @@ export function findWeightFiles(artifacts: readonly Artifact[], name: string): W
 
 /** `model.onnx does not hold its weights: it needs 2 more files, 3.10 GB, in the same folder`. */
 export function sayWeightFiles(name: string, needed: NonNullable<WeightFiles>): string {
-  const files = `${needed.files} more ${needed.files === 1 ? "file" : "files"}`;
+  const files = formatCount(needed.files, "more file");
   return `${name} does not hold its weights: it needs ${files}, ${formatBytes(needed.bytes)}, in the same folder`;
 }

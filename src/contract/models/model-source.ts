@@ -1,3 +1,4 @@
+import { ServiceError } from "../errors.ts";
 import { valueRules } from "../rule.ts";
 import { boundedText } from "../text/bounded-text.ts";
 
@@ -107,4 +108,9 @@ export function isSourceBeside(source: string, other: string): boolean {
 
 function folderPart(path: string): string {
   return isRepository(path) ? `${path}/` : path.replace(/[^/]*$/, "");
+}
+
+/** For a job that names an upload which its project does not have. */
+export function missingUploadError(sha256: string): ServiceError {
+  return new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
 }

@@ -35,7 +35,7 @@ export const permissionTable = {
   retryWork: {
     scope: "jobs:write",
     reach: "commit",
-    does: "Start jobs anew that have ended, or a batch's that failed.",
+    does: "Start jobs that have ended again, or the failed ones of a batch.",
   },
   deleteLinks: { scope: "jobs:write", reach: "commit", does: "End all links to a job's files." },
   deleteWork: {
@@ -129,7 +129,7 @@ export const permissionTable = {
 } as const satisfies Record<string, Permission>;
 export type Action = keyof typeof permissionTable;
 
-/** Audience of the ServiceAccount tokens by which programs in a cluster call the service. */
+/** Audience of the ServiceAccount tokens that programs in a cluster call the service with. */
 export const callerTokenAudience = "model-optimization";
 
 /**

@@ -9,7 +9,7 @@ export const publicIssuer = "https://token.actions.githubusercontent.com";
 export const workflow = z.object({
   /** The repository's number; after `ISSUER#` where its issuer is not github.com. */
   repositoryId: z.string().min(1),
-  /** `owner/name`, by which check runs are written. */
+  /** `owner/name`, which check runs are written by. */
   repository: z.string().min(1),
   /** The commit of the run: of a pull request GitHub's merge of it, not its head. */
   commit: z.string().min(1),
@@ -47,7 +47,7 @@ export interface Principal {
   readonly personId: string | null;
   readonly scopes: readonly Scope[];
   readonly expiresAt: string | null;
-  /** Trust policy by which the token was issued; null for tokens of people and programs. */
+  /** Trust policy that the token was issued under; null for tokens of people and programs. */
   readonly policy: string | null;
   /** Null where no workflow's identity token was exchanged. */
   readonly workflow: Workflow | null;

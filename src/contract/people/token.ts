@@ -67,7 +67,7 @@ export const token = z
       .string()
       .nullable()
       .describe(
-        "Trust policy by which an identity token was exchanged for the token; null for other " +
+        "Trust policy that an identity token was exchanged under for the token; null for other " +
           "tokens.",
       ),
     person: z

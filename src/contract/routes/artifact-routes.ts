@@ -190,7 +190,7 @@ export const artifactRoutes = {
     path: "/batches/{id}/artifacts",
     summary:
       "Download all files that the jobs of a batch have produced as a tar archive, each as " +
-      "`JOB-NAME/ARTIFACT`, behind a `manifest.json` with their jobs and hashes. The connection " +
+      "`JOB-NAME/ARTIFACT`, after a `manifest.json` with their jobs and hashes. The connection " +
       "breaks where a file cannot be read; where one is not stored, there is no archive",
     action: "readWork",
     names: "batch",

@@ -55,7 +55,7 @@ export const batchRoutes = {
     method: "POST",
     path: "/batches/{id}/retry",
     summary:
-      "Start jobs of a batch anew that failed, each with its recipe, as batches of their own: " +
+      "Start the failed jobs of a batch again, each with its recipe, as batches of their own: " +
       "one for jobs of one recipe whose models and targets make up a product. They take the " +
       "place of the former ones in the batch's report, if the token may request reports",
     action: "retryWork",

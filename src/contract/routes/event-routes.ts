@@ -35,7 +35,7 @@ export const eventRoutes = {
       "Changes of jobs (`event: job`, a `JobSummary`) and batches (`event: batch`, a " +
       "`BatchSummary`), streamed as they happen; of changes that follow closely the last is sent. " +
       `Deletions (\`event: job.deleted\` and \`event: batch.deleted\`) are kept for ` +
-      `${limits.deletionDays} days: who was away for longer lists anew`,
+      `${limits.deletionDays} days: who was away for longer lists again`,
     action: "readWork",
     query: eventQuery,
     headers: z.object({

@@ -108,7 +108,7 @@ export const jobRoutes = {
   retryJob: {
     method: "POST",
     path: "/jobs/{id}/retry",
-    summary: "Start a job that has ended anew, as a job of its own",
+    summary: "Start a job that has ended again, as a new job",
     action: "retryWork",
     names: "job",
     params: z.object({ id: jobId }),

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 /**
  * A text of `min` to `max` Unicode characters, which JSON Schema and Kubernetes count.
- * `z.string().max()` counts UTF-16 units, of which an emoji has two. PostgreSQL stores no U+0000.
+ * `z.string().max()` counts UTF-16 units, and an emoji has two. PostgreSQL stores no U+0000.
  */
 export function boundedText({ min, max }: { min: number; max: number }): z.ZodString {
   const isWithin = (value: string) => {

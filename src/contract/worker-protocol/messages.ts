@@ -81,7 +81,7 @@ export const assignment = z.object({
     ),
   latencyLimits: gateLimits
     .pick({ maxLatencyRatio: true, maxLatencyRegression: true })
-    .describe("Timing goes on within its budget until the figures are on one side of them."),
+    .describe("Timing continues within its budget until the figures are on one side of them."),
   comparison: z
     .object({
       description: sha256
@@ -188,7 +188,7 @@ export const keptFolder = "kept";
 /** Name of the worker's container in its pod. */
 export const workerContainer = "worker";
 
-/** Audience of the service-account tokens by which workers in pods authenticate. */
+/** Audience of the service-account tokens that workers in pods authenticate with. */
 export const workerTokenAudience = "model-optimization-worker";
 
 /**

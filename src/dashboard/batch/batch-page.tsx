@@ -26,6 +26,7 @@ import { isGone, MissingPage } from "../shared/missing-page.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";
 import { Term } from "../shared/term.tsx";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** A batch as a matrix of models and targets, live. */
 export function BatchPage() {
@@ -224,7 +225,7 @@ function listBatchFacts(batch: Batch, baselines: string | null) {
 }
 
 function sayGates(failed: number, ended: number): string {
-  if (failed > 0) return `${failed} ${failed === 1 ? "job fails" : "jobs fail"} a gate`;
+  if (failed > 0) return `${formatCount(failed, "job fails", "jobs fail")} a gate`;
   return ended === 0 ? "not evaluated yet" : "none failed";
 }
 

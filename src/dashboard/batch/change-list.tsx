@@ -13,6 +13,7 @@ import { isTerminal } from "../../contract/jobs/status.ts";
 import { jobAddress } from "../../contract/page-addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { compareFigures } from "../shared/figures.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 const shownAtFirst = 8;
 
@@ -48,11 +49,12 @@ export function ChangeList({ jobs, summaries }: ChangeListProps) {
   );
 }
 
-/** What an empty list says about jobs of which some may not have ended. */
+/** What an empty list says about jobs, some of which may not have ended. */
 function sayNothingChanged(jobs: readonly BatchJob[]): string {
   const ended = jobs.filter(({ status }) => isTerminal(status)).length;
   if (ended === 0) return "No job has finished yet.";
-  if (ended < jobs.length) return `Nothing so far: ${ended} of ${jobs.length} jobs have finished.`;
+  if (ended < jobs.length)
+    return `Nothing so far: ${ended} of ${formatCount(jobs.length, "job")} finished.`;
   return "Nothing needs your attention.";
 }
 

@@ -16,6 +16,7 @@ import { EmptyState, Loading } from "../shared/notice.tsx";
 import { isGone, MissingPage } from "../shared/missing-page.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 import { isShippable } from "../shared/verdict.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** As many as a table can show side by side. */
 const mostJobs = 24;
@@ -41,7 +42,7 @@ export function ComparePage() {
 }
 
 function sayCount(jobs: number): string {
-  return jobs === 1 ? "Compare 1 job" : `Compare ${jobs} jobs`;
+  return `Compare ${formatCount(jobs, "job")}`;
 }
 
 function NothingToCompare({ gone }: Pick<ChosenJobs, "gone">) {
@@ -100,14 +101,14 @@ function Comparison({ jobs, isCut, gone }: ChosenJobs) {
     jobs.map(({ job, name }, index) => [job.id, `${letterOf(index)}, ${name}`]),
   );
   const models = new Set(summaries.map(({ model }) => model)).size;
-  const ways = listAccuracyWays(jobs.map(({ job }) => job));
+  const ways = listAccuracyWays(summaries);
   const isAccuracyAlike = ways.length < 2;
   return (
     <div class="sheet">
       {isCut && <p class="c12 soft">The first {mostJobs} jobs are shown.</p>}
       {gone > 0 && (
         <p class="c12 soft">
-          {gone === 1 ? "1 more job is" : `${gone} more jobs are`} not there: deleted, or of another
+          {formatCount(gone, "more job is", "more jobs are")} not there: deleted, or of another
           project.
         </p>
       )}
@@ -122,7 +123,7 @@ function Comparison({ jobs, isCut, gone }: ChosenJobs) {
         </p>
       )}
       <BestResults jobs={summaries} names={names} isAccuracyAlike={isAccuracyAlike} />
-      <ParetoCard jobs={summaries} names={names} isAccuracyAlike={isAccuracyAlike} />
+      <ParetoCard jobs={summaries} names={names} />
       <CompareTable jobs={jobs} />
     </div>
   );

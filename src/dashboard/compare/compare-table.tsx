@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { listAccuracyWays } from "./list-accuracy-ways.ts";
 import { letterOf, type NamedJob } from "./name-jobs.ts";
+import { accuracyBasis } from "../../contract/jobs/comparability.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { explainWideInterval, formatInterval, type Latency } from "../../contract/jobs/latency.ts";
 import type { TermName } from "../../contract/jobs/terms.ts";
@@ -169,7 +169,10 @@ const figureRows: readonly FigureRow[] = [
 
 /** Whether the accuracy of all was measured alike. */
 function isMeasuredAsOthers(best: Job, others: readonly Job[]): boolean {
-  return listAccuracyWays([best, ...others]).length === 1;
+  const bases = [best, ...others].flatMap(({ telemetry: { accuracy } }) =>
+    accuracy === undefined ? [] : accuracyBasis(accuracy),
+  );
+  return new Set(bases).size === 1;
 }
 
 /** Whether the interval of a job's latency ends before those of the others begin. */

@@ -2,6 +2,7 @@ import "./compare.css";
 import { useSignal } from "@preact/signals";
 import { type Axis, type FigureName, layOutPareto, type ParetoChart } from "./pareto.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { describeBasis } from "../shared/accuracy-basis.ts";
 import { Choices } from "../shared/choices.tsx";
 import { describeResult } from "./describe-result.ts";
 
@@ -17,16 +18,13 @@ interface ParetoCardProps {
   readonly jobs: readonly JobSummary[];
   /** What a job is called here, by its id. */
   readonly names: ReadonlyMap<string, string>;
-  /** Whether their accuracy was measured alike; by default it is taken so. */
-  readonly isAccuracyAlike?: boolean;
 }
 
 /** Results by two of their figures, with the front of those that nothing beats. */
-export function ParetoCard({ jobs, names, isAccuracyAlike = true }: ParetoCardProps) {
-  const wanted = useSignal<ViewName>("Size and accuracy");
-  const view = isAccuracyAlike ? wanted.value : "Size and latency";
-  const chart = layOutPareto(jobs, views[view]);
-  const left = jobs.length - chart.points.length;
+export function ParetoCard({ jobs, names }: ParetoCardProps) {
+  const view = useSignal<ViewName>("Size and accuracy");
+  const chart = layOutPareto(jobs, views[view.value]);
+  const left = jobs.length - chart.points.length - chart.otherwise;
   return (
     <section class="card c12">
       <header>
@@ -34,9 +32,9 @@ export function ParetoCard({ jobs, names, isAccuracyAlike = true }: ParetoCardPr
         <span class="grow" />
         <Choices
           label="Figures"
-          names={isAccuracyAlike ? viewNames : [view]}
-          chosen={view}
-          onChoose={(name) => (wanted.value = name)}
+          names={viewNames}
+          chosen={view.value}
+          onChoose={(name) => (view.value = name)}
         />
       </header>
       {chart.points.length === 0 ? (
@@ -152,6 +150,12 @@ function ChartLegend({ chart, left }: { readonly chart: ParetoChart; readonly le
       {left > 0 && chart.points.length > 0 && (
         <li class="dim">
           {left} without {left === 1 ? "both figures is" : "both figures are"} left out
+        </li>
+      )}
+      {chart.basis !== undefined && chart.otherwise > 0 && (
+        <li class="dim">
+          {chart.otherwise} whose accuracy was not measured {describeBasis(chart.basis)}{" "}
+          {chart.otherwise === 1 ? "is" : "are"} left out
         </li>
       )}
     </ul>

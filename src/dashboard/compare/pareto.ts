@@ -1,5 +1,6 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { explainWideInterval } from "../../contract/jobs/latency.ts";
+import { groupByBasis } from "../shared/accuracy-basis.ts";
 import { toLatencyRatio } from "../shared/figures.ts";
 import type { GateName } from "../../contract/jobs/gate-table.ts";
 import { formatTimes } from "../../contract/text/format-figure.ts";
@@ -79,6 +80,10 @@ export interface ParetoChart {
   readonly front: readonly { readonly left: number; readonly top: number }[];
   readonly across: Axis;
   readonly down: Axis;
+  /** What the accuracy of the points was measured on, where it is a figure of the chart. */
+  readonly basis: string | undefined;
+  /** How many jobs with both figures are left out, as their accuracy was measured otherwise. */
+  readonly otherwise: number;
 }
 
 export interface Axis {
@@ -88,16 +93,25 @@ export interface Axis {
   readonly limits: readonly { readonly text: string; readonly at: number }[];
 }
 
-/** Places jobs by two of their figures; those that lack one are left out. */
+/**
+ * Places jobs by two of their figures; those that lack one are left out, and those whose accuracy
+ * was measured otherwise than that of most.
+ */
 export function layOutPareto(
-  jobs: readonly JobSummary[],
+  all: readonly JobSummary[],
   [across, down]: readonly [FigureName, FigureName],
 ): ParetoChart {
   const [x, y]: [AxisFigure, AxisFigure] = [axisFigures[across], axisFigures[down]];
-  const measured = jobs.flatMap((job) => {
+  const placeable = all.flatMap((job) => {
     const [atX, atY] = [x.read(job), y.read(job)];
     return atX === null || atY === null ? [] : [{ job, x: atX, y: atY }];
   });
+  const isByAccuracy = across === "accuracy" || down === "accuracy";
+  const [[first] = []] = groupByBasis(placeable.map(({ job }) => job));
+  const basis = isByAccuracy ? first?.accuracyBasis : undefined;
+  const isAlike = (job: JobSummary) => basis === undefined || job.accuracyBasis === basis;
+  const jobs = all.filter(isAlike);
+  const measured = placeable.filter(({ job }) => isAlike(job));
   const scaleOf = (figure: AxisFigure) =>
     chooseScale(
       [...jobs.flatMap((job) => figure.read(job) ?? []), ...listLimits(figure, jobs)],
@@ -134,6 +148,8 @@ export function layOutPareto(
     front: front.map(place).toSorted((a, b) => a.left - b.left),
     across: describeAxis(x, scaleX, jobs, (at) => at),
     down: describeAxis(y, scaleY, jobs, (at) => 100 - at),
+    basis,
+    otherwise: placeable.length - measured.length,
   };
 }
 

@@ -171,7 +171,7 @@ function placeInOrder({ sizes, edges }: SegmentShape): Placed {
   return { tops, bends };
 }
 
-/** Each block is in the row behind the last one of its inputs. */
+/** Each block is in the row after the last one of its inputs. */
 function placeInRows({ sizes, edges }: SegmentShape): Placed {
   const rows = new Uint32Array(sizes.length);
   for (const [from, to] of edges) rows[to] = Math.max(rows[to] ?? 0, (rows[from] ?? 0) + 1);
@@ -273,7 +273,7 @@ interface Block {
 /** More nodes of a row begin another block. */
 const maxBlockNodes = 12;
 
-/** Folds the nodes of a graph into blocks, in an order in which each comes behind its inputs. */
+/** Folds the nodes of a graph into blocks, in an order in which each comes after its inputs. */
 function foldChains(nodes: readonly LaidOutNode[]): Block[] {
   // ONNX files are sorted: other edges would be circles.
   const inputs = nodes.map((node, position) => node.inputs.filter((each) => each < position));

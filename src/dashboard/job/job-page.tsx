@@ -27,6 +27,7 @@ import { Icon } from "../shared/button.tsx";
 import { flattenFields } from "../shared/format.ts";
 import { isGone, MissingPage } from "../shared/missing-page.tsx";
 import { Term } from "../shared/term.tsx";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** Everything about one job, live. */
 export function JobPage() {
@@ -178,9 +179,7 @@ function ArtifactList({ job: { id, artifacts, batchId } }: { readonly job: JobDe
     <section class="card">
       <header>
         <h2>Artifacts</h2>
-        <span class="dim">
-          {artifacts.length} {artifacts.length === 1 ? "file" : "files"}
-        </span>
+        <span class="dim">{formatCount(artifacts.length, "file")}</span>
       </header>
       <WeightFilesNote artifacts={artifacts} batchId={batchId} />
       <ul class="list">

@@ -10,6 +10,7 @@ import { Button, Icon } from "../shared/button.tsx";
 import { DialogRemovalEnd, Dialog } from "../shared/dialog.tsx";
 import { sayError } from "../shared/notice.tsx";
 import { useStart } from "../shared/use-start.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 interface BulkActionsProps {
   readonly list: JobList;
@@ -147,7 +148,7 @@ const cancellation: BulkChange = {
 };
 const retry: BulkChange = {
   change: async (id) => (await service.call("retryJob", { params: { id } })).id,
-  say: (jobs) => `${jobs} started anew, as new jobs`,
+  say: (jobs) => `${jobs} started again, as new jobs`,
 };
 const removal: BulkChange = {
   change: async (id) => {
@@ -162,7 +163,7 @@ interface BulkEnd extends BulkAnswer {
   readonly done: ReadonlySet<string>;
 }
 
-/** Changes each job, also behind one that is refused. */
+/** Changes each job, also after one that is refused. */
 async function changeAll(
   jobs: readonly JobSummary[],
   { change, say }: BulkChange,
@@ -190,7 +191,7 @@ async function changeAll(
 }
 
 function sayJobs(count: number): string {
-  return `${count} ${count === 1 ? "job" : "jobs"}`;
+  return formatCount(count, "job");
 }
 
 function listSelected({ rows }: JobList, selected: ReadonlySet<string>): JobSummary[] {

@@ -95,7 +95,7 @@ function addWord(filters: JobFilters, word: string): JobFilters | string {
   if (known === undefined) {
     return `There is no filter "${name}". Filters are ${filterNames.join(", ")}, as in target:cpu.`;
   }
-  if (value === "") return `Write the ${known} behind the colon: ${known}:…`;
+  if (value === "") return `Write the ${known} after the colon: ${known}:…`;
   return addFilter(filters, known, value);
 }
 
@@ -104,5 +104,5 @@ function addFilter(filters: JobFilters, name: FilterName, value: string): JobFil
   if (name !== "status") return { ...filters, [name]: value };
   const status = jobStatus.options.filter((each) => each.toLowerCase() === value.toLowerCase());
   if (status.length > 0) return { ...filters, status };
-  return `"${value}" is no status. Statuses are ${jobStatus.options.join(", ")}.`;
+  return `"${value}" is not a status. Statuses are ${jobStatus.options.join(", ")}.`;
 }

@@ -3,6 +3,7 @@ import type { JobFilters, JobOrder } from "./job-filters.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { jobsOfFirstView } from "../../contract/page-addresses.ts";
+import { groupByBasis } from "../shared/accuracy-basis.ts";
 import { onReconnect } from "../shared/connection-state.ts";
 import { watchChanges } from "../live/service-changes.ts";
 import { service } from "../session/service.ts";
@@ -47,6 +48,12 @@ export class JobList {
   /** Whether more is loaded as somebody scrolls: a sorted list is read at once. */
   get grows(): boolean {
     return this.hasMore && this.#filters.sort === "newest";
+  }
+
+  /** In how many ways the accuracy of jobs was measured that are sorted by it. */
+  get accuracyWays(): number {
+    if (this.#filters.sort !== "most accurate") return 0;
+    return new Set(this.rows.value?.flatMap((row) => row.peek().accuracyBasis ?? [])).size;
   }
 
   get hasMore(): boolean {
@@ -97,7 +104,9 @@ export class JobList {
       page = await this.#fetchPage(page.nextCursor);
       jobs.push(...page.jobs);
     }
-    return { jobs: jobs.toSorted(comparisons[sort]), nextCursor: page.nextCursor };
+    const sorted = jobs.toSorted(comparisons[sort]);
+    const ranked = sort === "most accurate" ? groupByBasis(sorted).flat() : sorted;
+    return { jobs: ranked, nextCursor: page.nextCursor };
   }
 
   #fetchPage(cursor: string | null) {
@@ -108,7 +117,7 @@ export class JobList {
     return service.call("listJobSummaries", { query });
   }
 
-  /** Shows jobs behind those that are there, or in place of them where they have no cursor. */
+  /** Shows jobs after those that are there, or in place of them where they have no cursor. */
   #show(jobs: readonly JobSummary[], cursor: string | null): void {
     const added = jobs.map((job) => signal(job));
     if (cursor === null) this.#byId.clear();

@@ -7,6 +7,7 @@ import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { TermName } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { describeBasis } from "../shared/accuracy-basis.ts";
 import { toLatencyRatio } from "../shared/figures.ts";
 import { describeCommit, shortJobName } from "../shared/format.ts";
 import { listMissed } from "../shared/gate-words.ts";
@@ -14,6 +15,7 @@ import { Age, Duration } from "../shared/page-head.tsx";
 import { LatencyMark, ProgressBar, ToneSign } from "../shared/status.tsx";
 import { Term } from "../shared/term.tsx";
 import { judgeJob } from "../shared/verdict.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** As the style sheet's `--row`. */
 const rowPx = 40;
@@ -22,11 +24,15 @@ const loadAhead = 60;
 
 /** Figures with the words that they are in. */
 const columns = [
-  { title: "Size", term: undefined },
-  { title: "Accuracy", term: "sqnr" },
-  { title: "Latency, original = 1", term: "latency" },
-  { title: "Gates", term: "gate" },
-] as const satisfies readonly { readonly title: string; readonly term: TermName | undefined }[];
+  { name: "size", title: "Size", term: undefined },
+  { name: "accuracy", title: "Accuracy", term: "sqnr" },
+  { name: "latency", title: "Latency, original = 1", term: "latency" },
+  { name: "gates", title: "Gates", term: "gate" },
+] as const satisfies readonly {
+  readonly name: string;
+  readonly title: string;
+  readonly term: TermName | undefined;
+}[];
 
 interface JobTableProps {
   readonly list: JobList;
@@ -34,7 +40,7 @@ interface JobTableProps {
   readonly selected: Signal<ReadonlySet<string>>;
 }
 
-/** The jobs, of which those in the window are drawn. */
+/** The jobs; only those in the window are drawn. */
 export function JobTable({ list, rows, selected }: JobTableProps) {
   const body = useRef<HTMLTableSectionElement>(null);
   const { start, end } = useWindowRows(body, { count: rows.length, rowPx });
@@ -57,6 +63,8 @@ export function JobTable({ list, rows, selected }: JobTableProps) {
       <div class="foot">
         {sayLoaded(list, rows.length)}
         <span class="grow" />
+        {list.accuracyWays > 1 &&
+          `Accuracy was measured in ${list.accuracyWays} ways, each sorted by itself`}
       </div>
     </div>
   );
@@ -72,7 +80,7 @@ function sayLoaded(list: JobList, count: number): string {
 
 interface VisibleRows {
   readonly start: number;
-  /** Row behind the last one. */
+  /** Row after the last one. */
   readonly end: number;
 }
 
@@ -114,10 +122,7 @@ function JobTableHead() {
         <th class="col-status">Status</th>
         <th class="col-model">Model, target, recipe</th>
         {columns.map((column) => (
-          <th
-            key={column.title}
-            class={`phone-off col-${column.title.split(",", 1)[0]?.toLowerCase()}`}
-          >
+          <th key={column.name} class={`phone-off col-${column.name}`}>
             <Term name={column.term}>{column.title}</Term>
           </th>
         ))}
@@ -225,7 +230,7 @@ function JobName({ job }: JobProps) {
 }
 
 function countWarnings({ warnings }: JobSummary): string {
-  return `${warnings} ${warnings === 1 ? "warning" : "warnings"}`;
+  return formatCount(warnings, "warning");
 }
 
 /** The progress of a job that has no figures yet, or why it has none. */
@@ -248,7 +253,7 @@ function ProgressCell({ job }: JobProps) {
 }
 
 function Figures({ job }: JobProps) {
-  const { figures } = job;
+  const { figures, accuracyBasis } = job;
   const { resultBytes, sizeRatio, sqnrDb } = figures;
   const latency = toLatencyRatio(figures);
   return (
@@ -257,7 +262,7 @@ function Figures({ job }: JobProps) {
         {resultBytes !== null && formatBytes(resultBytes)}{" "}
         {sizeRatio !== null && <span class="dim">{Math.round(100 * sizeRatio)} %</span>}
       </td>
-      <td class="num phone-off">
+      <td class="num phone-off" title={accuracyBasis && describeBasis(accuracyBasis)}>
         {sqnrDb?.toFixed(1)} {sqnrDb !== null && <span class="dim">dB</span>}
       </td>
       <td class="num phone-off">

@@ -3,6 +3,7 @@ import { watchChanges } from "./service-changes.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { batchAddress, jobAddress } from "../../contract/page-addresses.ts";
 import { judgeJob } from "../shared/verdict.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** Ids of the jobs and batches whose end this tab is to say. */
 export const followed = signal<ReadonlySet<string>>(new Set());
@@ -28,7 +29,8 @@ const sayEnds: Parameters<typeof watchChanges>[0] = ({ job, batch }) => {
   }
   if (batch !== undefined && isTerminal(batch.status)) {
     const failed = batch.counts.Failed;
-    const words = failed > 0 ? `${batch.status}: ${failed} jobs failed` : batch.status;
+    const words =
+      failed > 0 ? `${batch.status}: ${formatCount(failed, "job")} failed` : batch.status;
     sayEnd(batch, words, batchAddress(batch.id));
   }
 };

@@ -5,7 +5,7 @@ import { watchChanges } from "./service-changes.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
 
 interface LiveOptions {
-  /** What `load` depends on: when one of these changes, it is called anew. */
+  /** What `load` depends on: when one of these changes, it is called again. */
   readonly of?: readonly unknown[];
   /** Whether what is shown may be out of date after a change. */
   readonly concerns?: (change: ServiceChange) => boolean;

@@ -17,6 +17,7 @@ import { DropZone } from "../shared/drop-zone.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 import { type HeadersOf, useStart } from "../shared/use-start.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** Starts several models for several targets by several recipes; `?model=` names the first. */
 export function NewBatchPage() {
@@ -218,20 +219,16 @@ function BatchEnd({ form, isStarting }: { readonly form: BatchChoices; isStartin
   return (
     <div class="form-end">
       <span class={jobs > maxBatchJobs ? "bad" : "soft"} role="status">
-        {countThings(models.value.length, "model")} × {countThings(targets.value.size, "target")} ×{" "}
-        {countThings(recipes.value.size, "recipe")} = <b>{countThings(jobs, "job")}</b>
+        {formatCount(models.value.length, "model")} × {formatCount(targets.value.size, "target")} ×{" "}
+        {formatCount(recipes.value.size, "recipe")} = <b>{formatCount(jobs, "job")}</b>
         {jobs > maxBatchJobs && `, at most ${maxBatchJobs}`}
       </span>
       <span class="grow" />
       <button class="main" disabled={isStarting || jobs === 0 || jobs > maxBatchJobs}>
-        {isStarting ? "Starting…" : `Start ${countThings(jobs, "job")}`}
+        {isStarting ? "Starting…" : `Start ${formatCount(jobs, "job")}`}
       </button>
     </div>
   );
-}
-
-function countThings(count: number, noun: string): string {
-  return `${count} ${count === 1 ? noun : `${noun}s`}`;
 }
 
 function readChoices({ models, targets, recipes, name, sizeLimit, sqnrLimit }: BatchChoices) {

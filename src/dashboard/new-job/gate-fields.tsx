@@ -5,7 +5,7 @@ import { type GateName, gateTable } from "../../contract/jobs/gate-table.ts";
 import { TextField } from "../shared/field.tsx";
 import { gateWords } from "../shared/gate-words.ts";
 
-/** Limits on what is measured; empty ones are none. */
+/** Limits on what is measured; empty ones set no limit. */
 export function GateFields({ form }: { readonly form: JobFields }) {
   return (
     <fieldset class="labelled">

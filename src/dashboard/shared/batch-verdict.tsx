@@ -1,5 +1,6 @@
 import type { Batch } from "../../contract/batches/batch.ts";
 import { Status, ToneSign } from "./status.tsx";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 interface BatchVerdictProps extends Pick<Batch, "status" | "gatesFailed"> {
   /** Whether the number of jobs stands beside it. */
@@ -9,6 +10,6 @@ interface BatchVerdictProps extends Pick<Batch, "status" | "gatesFailed"> {
 /** How a batch stands: one whose jobs fail gates is no good news. */
 export function BatchVerdict({ status, gatesFailed, isShort = false }: BatchVerdictProps) {
   if (status !== "Completed" || gatesFailed === 0) return <Status status={status} />;
-  const jobs = gatesFailed === 1 ? "1 job fails a gate" : `${gatesFailed} jobs fail a gate`;
+  const jobs = `${formatCount(gatesFailed, "job fails", "jobs fail")} a gate`;
   return <ToneSign tone="bad" icon="bad" words={`Completed, ${isShort ? "fails gates" : jobs}`} />;
 }

@@ -8,7 +8,7 @@ interface ChoicesProps<Name extends string> {
   readonly onChoose: (name: Name) => void;
 }
 
-/** A row of buttons of which one is pressed. */
+/** A row of buttons, one of them pressed. */
 export function Choices<Name extends string>(props: ChoicesProps<Name>) {
   const { label, names, words, chosen, onChoose } = props;
   return (

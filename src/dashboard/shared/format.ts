@@ -86,7 +86,7 @@ export function shortJobName({
   return name === jobTitle({ model, target }) ? model : name;
 }
 
-/** Fields with their values as texts; those of objects behind their names. */
+/** Fields with their values as texts; those of objects after their names. */
 export function flattenFields(fields: object, prefix = ""): [string, string][] {
   return Object.entries(fields).flatMap(([name, value]: [string, unknown]) => {
     const isNested = typeof value === "object" && value !== null && !Array.isArray(value);

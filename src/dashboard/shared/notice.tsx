@@ -28,7 +28,7 @@ export function ErrorNotice({ error, retry }: { readonly error: unknown; retry?:
   );
 }
 
-/** An error, if there is one: that the service was away is none any more once it is back. */
+/** An error, if there is one: one that the service was away is dropped once it is back. */
 export function MaybeError({ error, retry }: { readonly error: unknown; retry?: () => unknown }) {
   const settled = useSignal<unknown>(undefined);
   useEffect(() => onReconnect(() => (settled.value = error)), [error]);

@@ -1,5 +1,6 @@
 import { type GateResult, listMissed } from "./gate-words.ts";
 import type { JobStatus } from "../../contract/jobs/status.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** How a job ended, its gates included: a result that fails one is no good news. */
 export interface Verdict {
@@ -53,5 +54,5 @@ export function isShippable({ status, dryRun, gates }: JudgedJob): boolean {
 }
 
 function countGates(count: number): string {
-  return `${count} ${count === 1 ? "gate" : "gates"}`;
+  return formatCount(count, "gate");
 }

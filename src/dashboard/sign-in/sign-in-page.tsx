@@ -26,7 +26,7 @@ export function SignInPage() {
       if (secret !== undefined) submitSecret(secret);
     };
     take();
-    // A link that is pasted where this page is shown loads no page anew.
+    // A link that is pasted where this page is shown does not load the page again.
     addEventListener("hashchange", take);
     return () => removeEventListener("hashchange", take);
   }, []);

@@ -4,6 +4,7 @@ import { describeRecipe } from "../shared/describe-recipe.ts";
 import type { SuiteBatch, SuiteHistory } from "../../contract/batches/suite.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatDecibels, formatTimes } from "../../contract/text/format-figure.ts";
+import { describeBasis } from "../shared/accuracy-basis.ts";
 import { describeCommit } from "../shared/format.ts";
 import { Status } from "../shared/status.tsx";
 import { Age } from "../shared/page-head.tsx";
@@ -123,6 +124,9 @@ function JobFigures({ job, former }: JobFiguresProps) {
   if (job === undefined) return <span class="dim">not run</span>;
   const recipe = describeRecipe(job);
   const isOther = former !== undefined && describeRecipe(former) !== recipe;
+  const basis = job.accuracyBasis;
+  const formerBasis = former?.accuracyBasis ?? basis;
+  const isBasisOther = basis !== undefined && basis !== formerBasis;
   const { resultBytes, sqnrDb, latencyRatio } = job.figures;
   const parts = [
     resultBytes !== null && formatBytes(resultBytes),
@@ -136,6 +140,7 @@ function JobFigures({ job, former }: JobFiguresProps) {
         {job.gatesFailed && " fails a gate"}
       </a>
       <small class={isOther ? "warn" : ""}>{isOther ? `now ${recipe}` : recipe}</small>
+      {isBasisOther && <small class="warn">accuracy now {describeBasis(basis)}</small>}
     </span>
   );
 }

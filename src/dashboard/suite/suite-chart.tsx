@@ -58,6 +58,12 @@ export function SuiteChart({ chart, commits, chosen }: SuiteChartProps) {
         </span>
       </header>
       <div ref={place} class="chart" aria-hidden="true" />
+      {chart.ways.length > 0 && (
+        <p class="card-note">
+          Measured in ways that cannot be compared: {chart.ways.join("; ")}. The table says where
+          this changed.
+        </p>
+      )}
       {nameEqualLines(chart).map((names) => (
         <p key={names} class="card-note">
           {names} are one line

@@ -2,6 +2,7 @@ import type { SuiteHistory } from "../../contract/batches/suite.ts";
 import { formatTimes } from "../../contract/text/format-figure.ts";
 import type { GateName } from "../../contract/jobs/gate-table.ts";
 import type { Palette } from "../shared/palette.ts";
+import { listSuiteWays } from "./list-suite-ways.ts";
 
 type Job = SuiteHistory["jobs"][number];
 type FigureName = keyof Job["figures"];
@@ -13,6 +14,8 @@ export interface FigureChart {
   readonly lines: readonly Line[];
   /** The newest limit of the figure, where jobs have one. */
   readonly limit: number | undefined;
+  /** In which ways the figure was measured, where they are several: its course says nothing then. */
+  readonly ways: readonly string[];
 }
 
 /** A target's figures. */
@@ -60,7 +63,9 @@ export function listCharts(history: SuiteHistory): FigureChart[] {
       return { target, values: read(name), lows: read(low), highs: read(high) };
     });
     const isMeasured = lines.some(({ values }) => values.some((value) => value !== null));
-    return isMeasured ? [{ title, format, lines, limit: findLimit(history, name) }] : [];
+    if (!isMeasured) return [];
+    const ways = name === "sqnrDb" || name === "cosine" ? listSuiteWays(history) : [];
+    return [{ title, format, lines, limit: findLimit(history, name), ways }];
   });
 }
 

@@ -6,6 +6,7 @@ import { Dialog, DialogDoneEnd } from "../shared/dialog.tsx";
 import { Loading, MaybeError } from "../shared/notice.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 const shownDeliveries = "20";
 const everyMs = 3000;
@@ -61,7 +62,7 @@ function DeliveryLine({ delivery, onReplay }: DeliveryLineProps) {
       <div class="grow">
         <ToneSign {...looks[status]} /> <code>{type}</code>{" "}
         <span class="soft">
-          <Age at={createdAt} />, {attempts} {attempts === 1 ? "attempt" : "attempts"}
+          <Age at={createdAt} />, {formatCount(attempts, "attempt")}
           {answer !== "" && `: ${answer}`}
         </span>
       </div>

@@ -12,6 +12,7 @@ import type { RunSettings, SampleWork } from "./sample-visitor.ts";
 import { TensorSpool } from "./tensor-spool.ts";
 import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 interface RecordOptions extends RunSettings {
   /** A local `.npz` file, or one of text; without it, data is generated or built in. */
@@ -50,7 +51,7 @@ export async function recordOriginal(run: ModelRun, options: RecordOptions): Pro
       const uncompared = [...others, ...warnings];
       for await (const sample of source.samples) {
         const first = describeTokens(sample) ?? describeShapes(sample);
-        log(`Comparing ${source.count} ${source.data} samples, the first: ${first}`);
+        log(`Comparing ${formatCount(source.count, `${source.data} sample`)}, the first: ${first}`);
         break;
       }
       for (const { name, content, shapes } of source.generated ?? []) {

@@ -7,7 +7,7 @@ import { roundToFloat16 } from "../quantize/kernels/convert-floats.ts";
 import { fillRotaryCache, type RotaryCache } from "./rotary-cache.ts";
 
 /**
- * Rows of a matrix as a checkpoint stores them, one behind the other in one file. `rows` and
+ * Rows of a matrix as a checkpoint stores them, one after the other in one file. `rows` and
  * `columns` count values.
  */
 export interface StoredRows {
@@ -56,7 +56,7 @@ export function countValues(piece: Pick<ValueRows, "rows" | "columns">): number 
 }
 
 /**
- * Reads the values of a tensor that consists of pieces, one behind the other, as float32: any range
+ * Reads the values of a tensor that consists of pieces, one after the other, as float32: any range
  * of them, by ranges of the files. It holds a decoded block at most besides what a caller asks for.
  */
 export class CheckpointValues implements Disposable {

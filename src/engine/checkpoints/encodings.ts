@@ -52,7 +52,7 @@ export type Encoding = keyof typeof encodings;
 export function encodedBytes(encoding: Encoding, values: number): number {
   const { blockValues, blockBytes } = encodings[encoding];
   if (values % blockValues !== 0) {
-    throw new RangeError(`${values} values are no whole blocks of ${encoding}`);
+    throw new RangeError(`${values} values are not whole blocks of ${encoding}`);
   }
   return (values / blockValues) * blockBytes;
 }

@@ -36,7 +36,7 @@ export function decodeQ40(bytes: Uint8Array, into: Float32Array): void {
   }
 }
 
-/** As Q4_0, with a least value m behind the scale; d · q + m. */
+/** As Q4_0, with a least value m after the scale; d · q + m. */
 export function decodeQ41(bytes: Uint8Array, into: Float32Array): void {
   const halves = asHalves(bytes);
   for (let value = 0, at = 0; value < into.length; value += 32, at += 20) {
@@ -49,7 +49,7 @@ export function decodeQ41(bytes: Uint8Array, into: Float32Array): void {
   }
 }
 
-/** As Q4_0, with a fifth bit of each value in 4 bytes behind the scale; d · (q − 16). */
+/** As Q4_0, with a fifth bit of each value in 4 bytes after the scale; d · (q − 16). */
 export function decodeQ50(bytes: Uint8Array, into: Float32Array): void {
   const halves = asHalves(bytes);
   for (let value = 0, at = 0; value < into.length; value += 32, at += 22) {
@@ -60,7 +60,7 @@ export function decodeQ50(bytes: Uint8Array, into: Float32Array): void {
   }
 }
 
-/** As Q5_0, with a least value m behind the scale; d · q + m. */
+/** As Q5_0, with a least value m after the scale; d · q + m. */
 export function decodeQ51(bytes: Uint8Array, into: Float32Array): void {
   const halves = asHalves(bytes);
   for (let value = 0, at = 0; value < into.length; value += 32, at += 24) {
@@ -71,7 +71,7 @@ export function decodeQ51(bytes: Uint8Array, into: Float32Array): void {
   }
 }
 
-/** A code of 32, whose fifth bits begin at a byte, with the others behind them. */
+/** A code of 32, whose fifth bits begin at a byte, with the others after them. */
 function fiveBits(bytes: Uint8Array, at: number, index: number): number {
   const low = Number(bytes[at + 4 + (index & 15)]) >> (index & 16 ? 4 : 0);
   const high = Number(bytes[at + (index >> 3)]) >> (index & 7);

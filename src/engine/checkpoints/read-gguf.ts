@@ -101,7 +101,7 @@ function parseHeader(file: string, bytes: Buffer, size: number): Gguf {
   reader.skip(magic.length);
   const version = reader.uint32();
   if (version !== 2 && version !== 3) {
-    const message = `${path.basename(file)}: version ${version} of GGUF is not read; known are 2, 3`;
+    const message = `${path.basename(file)}: version ${version} of GGUF is not read; the known ones are 2, 3`;
     throw new ServiceError("model_unsupported", message);
   }
   const tensorCount = reader.count("tensors", limits.tensors);
@@ -122,7 +122,7 @@ function parseHeader(file: string, bytes: Buffer, size: number): Gguf {
   }
   const alignment = metadata.get("general.alignment") ?? 32;
   if (typeof alignment !== "number" || !(alignment >= 1) || alignment % 8 !== 0) {
-    throw invalidFileError(file, undefined, "general.alignment is no multiple of 8");
+    throw invalidFileError(file, undefined, "general.alignment is not a multiple of 8");
   }
   const start = Math.ceil(reader.position / alignment) * alignment;
   return {
@@ -143,19 +143,22 @@ function readEntry(file: string, reader: HeaderReader): TensorEntry {
   if (encoding === undefined) {
     const known = Object.values(tensorTypes).join(", ");
     const where = `${path.basename(file)}: tensor ${quoteName(name)}: type`;
-    throw new ServiceError("model_unsupported", `${where} ${type} is not read; known are ${known}`);
+    throw new ServiceError(
+      "model_unsupported",
+      `${where} ${type} is not read; the known ones are ${known}`,
+    );
   }
   const { blockValues } = encodings[encoding];
   const [columns = 1] = dims.slice(-1);
   const values = dims.reduce((product, length) => product * length, 1);
   if (!Number.isSafeInteger(values * 4) || columns % blockValues !== 0) {
-    const shape = `[${dims.join(", ")}] has rows that are no whole blocks of ${blockValues}`;
+    const shape = `[${dims.join(", ")}] has rows that are not whole blocks of ${blockValues}`;
     throw invalidFileError(file, name, `ne: ${shape}`);
   }
   return { name, encoding, dims, offset: reader.uint64(), bytes: encodedBytes(encoding, values) };
 }
 
-/** Offsets count from the first aligned byte behind the header; no two tensors share a byte. */
+/** Offsets count from the first aligned byte after the header; no two tensors share a byte. */
 function placeTensors(
   file: string,
   entries: readonly TensorEntry[],
@@ -164,7 +167,7 @@ function placeTensors(
   let before = { name: "", end: 0 };
   for (const { name, offset, bytes } of entries.toSorted((a, b) => a.offset - b.offset)) {
     if (offset % alignment !== 0) {
-      throw invalidFileError(file, name, `offset: ${offset} is no multiple of ${alignment}`);
+      throw invalidFileError(file, name, `offset: ${offset} is not a multiple of ${alignment}`);
     }
     if (offset < before.end) {
       const other = `tensor ${quoteName(before.name)}, which ends at ${before.end}`;
@@ -193,7 +196,7 @@ class HeaderReader {
     this.#bytes = bytes;
   }
 
-  /** Moves behind so many bytes. @returns where they begin */
+  /** Moves past so many bytes. @returns where they begin */
   skip(length: number): number {
     const begin = this.position;
     if (begin + length > this.#bytes.length) throw new HeaderGoesOn();

@@ -21,7 +21,7 @@ const entry = z.strictObject({
   data_offsets: z.tuple([z.int().min(0), z.int().min(0)]),
 });
 
-/** Where a tensor is among the bytes behind the header. */
+/** Where a tensor is among the bytes after the header. */
 interface Span {
   readonly name: string;
   readonly begin: number;
@@ -29,7 +29,7 @@ interface Span {
 }
 
 /**
- * Reads the header of a safetensors file, in two reads whatever the file's size. Every byte behind
+ * Reads the header of a safetensors file, in two reads whatever the file's size. Every byte after
  * it belongs to exactly one tensor, as the format asks
  * (https://github.com/huggingface/safetensors#format).
  * @throws ServiceError model_invalid, model_truncated, model_unsupported; each names the file and,
@@ -68,7 +68,7 @@ function requireEncoding(file: string, name: string, dtype: string): Encoding {
   const encoding = known.find((each) => each === dtype);
   if (encoding !== undefined) return encoding;
   const where = `${path.basename(file)}: tensor ${quoteName(name)}: dtype`;
-  const message = `${where} ${quoteName(dtype)} is not read; known are ${known.join(", ")}`;
+  const message = `${where} ${quoteName(dtype)} is not read; the known ones are ${known.join(", ")}`;
   throw new ServiceError("model_unsupported", message);
 }
 
@@ -108,13 +108,13 @@ function parseHeader(file: string, bytes: Buffer): Record<string, unknown> {
   }
 }
 
-/** Tensors must neither overlap, nor leave bytes between them or behind the last one. */
+/** Tensors must neither overlap, nor leave bytes between them or after the last one. */
 function checkSpans(file: string, spans: readonly Span[], bytes: number): void {
   let before: Span | undefined;
   for (const span of spans.toSorted((a, b) => a.begin - b.begin || a.end - b.end)) {
     const from = before?.end ?? 0;
     if (span.begin !== from) {
-      const wrong = span.begin < from ? "overlaps" : "leaves a gap behind";
+      const wrong = span.begin < from ? "overlaps" : "leaves a gap after";
       const other = before === undefined ? "the header" : quoteName(before.name);
       const offsets = `data_offsets: it begins at ${span.begin} and ${wrong} ${other}`;
       throw invalidFileError(file, span.name, `${offsets}, which ends at ${from}`);

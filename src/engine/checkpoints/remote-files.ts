@@ -14,7 +14,7 @@ interface Place {
   readonly offset: number;
 }
 
-/** Files of a checkpoint whose content is elsewhere, of which only their first bytes are here. */
+/** Files of a checkpoint whose content is elsewhere; only their first bytes are here. */
 export interface RemoteFiles {
   /** Folder for what is fetched. */
   readonly directory: string;
@@ -35,7 +35,7 @@ function headPath(file: string): string {
   return `${file}.head`;
 }
 
-/** Writes what stands in for a file: the bytes, and its size behind them. */
+/** Writes what stands in for a file: the bytes, and its size after them. */
 export async function writeFileHead(file: string, { bytes, size }: FileHead): Promise<void> {
   const behind = Buffer.alloc(sizeBytes);
   behind.writeBigUInt64LE(BigInt(size));
@@ -60,7 +60,7 @@ export function sizeOfFile(file: string): number {
   return head.size;
 }
 
-/** A file of which the first bytes can be read, at least those of its header. */
+/** A file whose first bytes can be read, at least those of its header. */
 export interface OpenHead extends Disposable {
   readonly size: number;
   /** @throws RangeError where the file, or what is here of it, ends before */

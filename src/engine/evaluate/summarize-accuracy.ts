@@ -4,6 +4,7 @@ import { summarizeOutputAccuracy, type OutputComparison } from "./output-compari
 import { isExercised } from "./output-response.ts";
 import type { SampleSource } from "../samples/open-samples.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 interface AccuracySummary {
   /** Absent where no output is exercised. */
@@ -44,7 +45,8 @@ function describeNotExercised(
   const which = names.length === 1 ? `Output ${quoteName(first)}` : `${names.length} outputs`;
   const example = names.length === 1 ? "" : `, such as ${quoteName(first)},`;
   const advice = data === "generated" ? "give evaluation data" : "give samples that it responds to";
-  const problem = `hardly differs between the ${count} ${data} samples, and was not compared`;
+  const samples = formatCount(count, `${data} sample`);
+  const problem = `hardly differs between the ${samples}, and was not compared`;
   const message = `${which}${example} of the original ${problem}; ${advice}`;
   return { code: "output_not_exercised", message };
 }
@@ -84,7 +86,7 @@ function comparisonWarnings(
     .filter(({ reshapedSamples }) => reshapedSamples > 0)
     .map((comparison) => describeReshaped(comparison, count));
   if (unused > 0) {
-    const samples = `${unused === 1 ? "1 sample" : `${unused} samples`} of the evaluation data`;
+    const samples = `${formatCount(unused, "sample")} of the evaluation data`;
     const were = unused === 1 ? "was" : "were";
     warnings.push({ code: "samples_left_out", message: `${samples} ${were} not used` });
   }

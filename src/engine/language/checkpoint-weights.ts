@@ -57,7 +57,7 @@ export class CheckpointWeights {
     };
   }
 
-  /** The rows of queries, keys and values, one behind the other, from one tensor or from three. */
+  /** The rows of queries, keys and values, one after the other, from one tensor or from three. */
   takeProjections(
     source: string,
     facts: DecoderFacts,

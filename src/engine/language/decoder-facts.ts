@@ -6,7 +6,7 @@ export const maxLayers = 4096;
 
 /** All that says which function a decoder's weights are: what a graph is written from. */
 export interface DecoderFacts {
-  /** `model.type` of genai_config.json, by which ONNX Runtime GenAI chooses how to run it. */
+  /** `model.type` of genai_config.json, which says to ONNX Runtime GenAI how to run it. */
   readonly genaiType: string;
   readonly vocabularySize: number;
   readonly hiddenSize: number;

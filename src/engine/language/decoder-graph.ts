@@ -1,9 +1,13 @@
 import type { CheckpointType, ValueRows } from "../checkpoints/checkpoint-values.ts";
 import type { RotaryFacts } from "../checkpoints/rotary-cache.ts";
-import { floatAttribute, intAttribute, stringAttribute } from "../onnx/node-attributes.ts";
+import {
+  floatAttribute,
+  intAttribute,
+  integerListAttribute,
+  stringAttribute,
+} from "../onnx/node-attributes.ts";
 import { type AttributeProto, TensorProto_DataType as DataType } from "../onnx/onnx_pb.js";
 import type { OnnxModel } from "../onnx/onnx-model.ts";
-import { integerListAttribute } from "../quantize/formats/int-attributes.ts";
 import type { CheckpointWeights } from "./checkpoint-weights.ts";
 import type { DecoderFacts } from "./decoder-facts.ts";
 import { GraphBuilder, runtimeDomain } from "./graph-builder.ts";

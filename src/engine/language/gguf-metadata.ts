@@ -115,6 +115,6 @@ export class MetadataReader {
 }
 
 export function unsupportedError(file: string, what: string, known: string): ServiceError {
-  const message = `${path.basename(file)}: ${what} is not known; known are ${known}`;
+  const message = `${path.basename(file)}: ${what} is not known; the known ones are ${known}`;
   return new ServiceError("model_unsupported", message);
 }

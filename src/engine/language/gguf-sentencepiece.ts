@@ -16,7 +16,7 @@ const maxPairCharacters = 32 * 1024 ** 2;
 /**
  * A tokenizer of SentencePiece's byte pairs, with a token for each byte of characters that no word
  * has. A text begins with a space unless `add_space_prefix` says otherwise, and so does each part
- * of it behind a special token.
+ * of it after a special token.
  */
 export function readSentencePieceParts(reader: MetadataReader): TokenizerParts {
   const words = reader.texts("tokenizer.ggml.tokens", maxCharacters);

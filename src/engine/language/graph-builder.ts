@@ -73,7 +73,7 @@ export class GraphBuilder {
     return outputs[0] ?? "";
   }
 
-  /** Adds a weight that consists of pieces, one behind the other. @returns its name */
+  /** Adds a weight that consists of pieces, one after the other. @returns its name */
   addWeight(
     name: string,
     dims: readonly number[],

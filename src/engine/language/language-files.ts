@@ -28,7 +28,7 @@ export const carriedFileNames = [
  * tokenizer and the chat template.
  * @param checkpoint path of the `config.json`, or of the GGUF file
  * @param provider that GenAI runs the model on
- * @throws ServiceError model_invalid, model_unsupported where the tokenizer is none that is known
+ * @throws ServiceError model_invalid, model_unsupported where the tokenizer is unknown
  */
 export async function languageFiles(
   checkpoint: string,

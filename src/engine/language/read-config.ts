@@ -116,7 +116,7 @@ export function readConfig(file: string): DecoderFacts {
   const found = parseConfig(file);
   const family = findFamily(found.model_type);
   if (family === undefined) {
-    const known = `known are ${familyNames.join(", ")}`;
+    const known = `the known ones are ${familyNames.join(", ")}`;
     throw unsupported(file, `model_type ${quoteName(found.model_type)} is not known; ${known}`);
   }
   const facts = { ...readSizes(found), ...readFamily(file, found, family) };
@@ -139,7 +139,7 @@ function parseConfig(file: string): Config {
     const known = [...Object.keys(arithmetic), ...others].join(", ");
     throw unsupported(
       file,
-      `the field ${quoteName(issue.keys[0] ?? "")} is not known; known are ${known}`,
+      `the field ${quoteName(issue.keys[0] ?? "")} is not known; the known ones are ${known}`,
     );
   }
   throw unsupported(file, `${issue?.path.join(".")}: ${issue?.message}`);
@@ -195,7 +195,7 @@ function readFamily(file: string, found: Config, family: Family) {
   };
 }
 
-/** Fields of which each family names those that it has. */
+/** Fields; each family names those that it has. */
 const familyFields = [
   "query_pre_attn_scalar",
   "attn_logit_softcapping",
@@ -269,7 +269,7 @@ function toScaling(file: string, spelled: Rope): RotaryScaling {
     default:
       throw unsupported(
         file,
-        `rope type ${quoteName(kind)} is not known; known are default, linear, llama3`,
+        `rope type ${quoteName(kind)} is not known; the known ones are default, linear, llama3`,
       );
   }
 }

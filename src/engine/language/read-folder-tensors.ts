@@ -26,7 +26,7 @@ function readWeightMap(indexPath: string): Record<string, string> {
   try {
     return shardIndex.parse(JSON.parse(readFileSync(indexPath, "utf8"))).weight_map;
   } catch (cause) {
-    const problem = "it is no index of weights: weight_map must name a file for each tensor";
+    const problem = "it is not an index of weights: weight_map must name a file for each tensor";
     throw invalidFileError(indexPath, undefined, problem, cause);
   }
 }

@@ -17,7 +17,7 @@ export interface TokenizerParts {
   readonly addsBos: boolean;
   /** Words of control tokens that end a text also where the file does not name them. */
   readonly endWords: readonly string[];
-  /** By which ONNX Runtime GenAI knows the kind. */
+  /** What ONNX Runtime GenAI calls the kind. */
   readonly tokenizerClass: string;
 }
 

@@ -26,7 +26,7 @@ export interface LatencyComparison {
 }
 
 /**
- * Times both models in one process, in rounds that open both anew: a session of a model is 1 to 3 %
+ * Times both models in one process, in rounds that open both again: a session of a model is 1 to 3 %
  * faster or slower than another for as long as it lives, so the interval of the ratio is over
  * sessions and not over runs. Ends when the interval is narrow or the budget is over.
  * @throws ServiceError evaluation_failed if a model cannot be loaded or run
@@ -84,7 +84,7 @@ interface RoundsOptions {
    * interval is that of one look then.
    */
   readonly isDecided?: (interval: RatioInterval) => boolean;
-  /** A ratio on one side of which the measurement is to find the interval. */
+  /** A ratio: the measurement is to find the interval on one side of it. */
   readonly limit?: number | undefined;
   /** No session is begun that would end later; two are measured whatever it is. */
   readonly budgetSeconds: number;

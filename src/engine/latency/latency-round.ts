@@ -32,7 +32,7 @@ export interface RoundTimes extends Readonly<Record<Which, readonly number[]>> {
 }
 
 /**
- * Opens both models anew and times them on each feed, in batches that take turns, so that a change
+ * Opens both models again and times them on each feed, in batches that take turns, so that a change
  * of the machine's load affects both alike; then closes them.
  * @throws ServiceError evaluation_failed if a model cannot be loaded or run
  */

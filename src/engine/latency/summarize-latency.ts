@@ -18,7 +18,7 @@ interface MeasuredShape {
   readonly interval: RatioInterval;
 }
 
-/** Runs from which on a percentile has five runs beyond it. */
+/** Least runs for which a percentile has five runs beyond it. */
 const minRuns = { p95: 100, p99: 500 };
 
 const maxInputsLength = 120;

@@ -6,7 +6,7 @@ const minBatchMs = 5;
 /** Runs of a timed batch at least: the first one finds what the other model left in the caches. */
 const minTimedRuns = 3;
 
-/** Milliseconds of a run from which on what is left in caches no longer matters. */
+/** Milliseconds after which a run is too long for what is left in caches to matter. */
 const longRunMs = 100;
 
 const maxBatchRuns = 1000;

@@ -14,7 +14,7 @@ interface JsonTrailer {
   readonly start: number;
 }
 
-/** Writes a value as JSON behind the content of a file. @returns the file's size */
+/** Writes a value as JSON after the content of a file. @returns the file's size */
 export async function writeJsonTrailer(
   handle: FileHandle,
   value: unknown,

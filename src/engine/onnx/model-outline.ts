@@ -30,7 +30,7 @@ interface OutlinePart {
   readonly length: number;
 }
 
-/** The parts between the payloads, which an outline holds one behind the other. */
+/** The parts between the payloads, which an outline holds one after the other. */
 export function* outlineParts({
   bytes,
   payloads,

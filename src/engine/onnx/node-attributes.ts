@@ -16,6 +16,15 @@ export function intAttribute(name: string, value: number): AttributeProto {
   return create(AttributeProtoSchema, { name, type: AttributeType.INT, i: BigInt(value) });
 }
 
+export function intAttributes(values: Readonly<Record<string, number>>): AttributeProto[] {
+  return Object.entries(values).map(([name, value]) => intAttribute(name, value));
+}
+
+export function integerListAttribute(name: string, values: readonly number[]): AttributeProto {
+  const ints = values.map(BigInt);
+  return create(AttributeProtoSchema, { name, type: AttributeType.INTS, ints });
+}
+
 export function floatAttribute(name: string, value: number): AttributeProto {
   return create(AttributeProtoSchema, { name, type: AttributeType.FLOAT, f: value });
 }

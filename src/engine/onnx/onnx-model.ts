@@ -18,7 +18,7 @@ export type Payload =
       readonly kind: "checkpoint";
       readonly type: CheckpointType;
       readonly length: number;
-      /** One behind the other. */
+      /** One after the other. */
       readonly pieces: readonly ValueRows[];
     }
   | { readonly kind: "computed"; readonly length: number };

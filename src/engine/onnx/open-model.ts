@@ -40,10 +40,8 @@ export async function openModel(path: string, maxBytes: number): Promise<OnnxMod
 /** @throws ServiceError model_too_large */
 export function checkTotalModelBytes(bytes: number, maxBytes: number): void {
   if (bytes > maxBytes) {
-    throw new ServiceError(
-      "model_too_large",
-      `The model has ${bytes} bytes, and may have ${maxBytes}`,
-    );
+    const message = `The model has ${bytes} bytes; at most ${maxBytes} are allowed`;
+    throw new ServiceError("model_too_large", message);
   }
 }
 

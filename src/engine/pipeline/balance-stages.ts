@@ -10,7 +10,7 @@ export interface BalanceProblem {
   readonly cutCosts: readonly number[];
 }
 
-/** Fraction by which stages may miss the best balance, in favour of cheaper cuts. */
+/** How far stages may miss the best balance, as a fraction, in favour of cheaper cuts. */
 const balanceTolerance = 0.05;
 
 /**

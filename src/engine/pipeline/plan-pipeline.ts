@@ -137,7 +137,7 @@ interface ValueLifetime {
 
 interface PlannedCut {
   readonly bytes: number;
-  /** Values computed before the cut and used behind it, in the order in which they are computed. */
+  /** Values computed before the cut and used after it, in the order in which they are computed. */
   readonly values: readonly string[];
 }
 
@@ -221,7 +221,7 @@ function countStages(
   const count = stages ?? least;
   if (count > maxPipelineStages) {
     throw recipeUnsupportedError(
-      `${count} stages are needed, and ${maxPipelineStages} are allowed`,
+      `${count} stages are needed; at most ${maxPipelineStages} are allowed`,
     );
   }
   if (count < least) {

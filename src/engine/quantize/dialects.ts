@@ -27,7 +27,7 @@ export const integerOperators: ReadonlySet<string> = new Set(["Conv", "Gemm", "M
 
 /**
  * Operators that give elements of their first input, in the same codes: every runtime moves codes in
- * place of numbers where the scales before and behind are the same.
+ * place of numbers where the scales before and after are the same.
  */
 export const movers: ReadonlySet<string> = new Set([
   "Flatten",
@@ -108,7 +108,7 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
   /**
    * OpenVINO's low precision transformations: activations with one scale, since only such a
-   * dequantization moves behind a convolution (`ConvolutionTransformation`); types as NNCF has them for
+   * dequantization moves after a convolution (`ConvolutionTransformation`); types as NNCF has them for
    * it (`nncf/common/hardware/configs/cpu.json`).
    */
   openvino: {

@@ -331,7 +331,7 @@ function readNormalization(
 
 interface Channels {
   readonly count: number;
-  /** Axes behind the one of the channels. */
+  /** Axes after the one of the channels. */
   readonly inner: number;
 }
 

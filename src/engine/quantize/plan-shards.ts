@@ -49,5 +49,5 @@ function tensorBytes(model: OnnxModel, tensor: TensorProto): number {
 
 function tooManyShardsError(maxShardBytes: number, count: number): ServiceError {
   const division = `maxShardBytes ${maxShardBytes} would divide the model into ${count} shards`;
-  return new ServiceError("recipe_unsupported", `${division}, and ${maxShards} are allowed`);
+  return new ServiceError("recipe_unsupported", `${division}; at most ${maxShards} are allowed`);
 }

@@ -20,7 +20,7 @@ export interface AffineStorage {
  * Values of a matrix with a scale for each block of inputs: `packed-blocks` as ONNX Runtime's
  * MatMulNBits takes them, `packed-rows` without what fills a row's last block, as its
  * GatherBlockQuantized does, `linear-blocks` as DequantizeLinear does. `offset-blocks` are
- * `packed-blocks` that have the sum of each block's inputs as an input too, behind all others: its
+ * `packed-blocks` that have the sum of each block's inputs as an input too, after all others: its
  * weight is the offset of the block.
  */
 export interface BlockStorage {

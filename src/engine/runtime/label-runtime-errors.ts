@@ -28,6 +28,15 @@ export async function labelRuntimeErrors<T>(
   }
 }
 
+/** How ONNX Runtime, CUDA's libraries and the end of a process say that there was no memory. */
+const shortage =
+  /failed to allocate memory|smaller than requested bytes|out of memory|bad_alloc|_ALLOC(?:ATION)?_FAILED/i;
+
+/** Whether labelled work failed since there was no memory for it, of the machine or of the GPU. */
+export function lacksMemory(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && shortage.test(errorMessage(error.cause));
+}
+
 /** What went wrong, without the C++ functions and files of the runtime that stand around it. */
 function explainFailure(message: string): string | undefined {
   const [, bytes] =

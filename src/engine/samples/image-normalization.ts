@@ -32,7 +32,7 @@ interface FoundNormalization {
 
 /**
  * The normalization that a model's first layers say. Constants that it subtracts or divides by say
- * the range. Otherwise, a BatchNormalization behind the first Conv has the mean of what the Conv
+ * the range. Otherwise, a BatchNormalization after the first Conv has the mean of what the Conv
  * gives, which is its kernel's sum over each channel times the channel's mean: solved for the
  * channels' means, they are those of gray pixels under the right normalization only. Without such
  * statistics, readers of single lines take -1 to 1, and other models ImageNet's.

@@ -88,7 +88,7 @@ function isChannelCount(size: number | string | undefined): size is 1 | 3 | 4 {
   return size === 1 || size === 3 || size === 4;
 }
 
-/** Mean of pixels from which on pictures are pages rather than photographs. */
+/** Least mean of pixels of pictures that are pages rather than photographs. */
 const leastBright = 0.7;
 
 function findImage(input: TensorSignature, axis: 1 | 3, surroundings: Surroundings): InputContent {

@@ -2,6 +2,7 @@ import { logitsName } from "../runtime/logit-rows.ts";
 import type { ModelSignature, TensorSignature } from "../runtime/session-protocol.ts";
 import { elementTypes, type Sample, type TensorData } from "../runtime/tensor-data.ts";
 import type { TokenWindow } from "./token-windows.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** What a language model takes and gives. */
 export interface LanguageInputs {
@@ -76,8 +77,8 @@ export function describeTokens(sample: Sample): string | undefined {
   const ids = sample.find(({ name }) => name === "input_ids");
   const cache = sample.find(isCache);
   if (ids === undefined || cache === undefined || ids.shape[0] !== 1) return undefined;
-  const [tokens, past] = [ids.shape[1], cache.shape[2]];
-  const count = `${tokens} ${tokens === 1 ? "token" : "tokens"}`;
+  const [tokens = 0, past] = [ids.shape[1], cache.shape[2]];
+  const count = formatCount(tokens, "token");
   return past === 0 ? count : `${count} after ${past}`;
 }
 

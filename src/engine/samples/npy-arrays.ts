@@ -45,7 +45,7 @@ async function readEntries(file: FileHandle): Promise<Map<string, ZipEntry>> {
     const entries = await readZipDirectory(file);
     return new Map(entries.map((entry) => [entry.name.replace(/\.npy$/, ""), entry]));
   } catch (error) {
-    const message = `The evaluation data is no .npz file: ${errorMessage(error)}`;
+    const message = `The evaluation data is not an .npz file: ${errorMessage(error)}`;
     throw evaluationDataInvalidError(message, error);
   }
 }
@@ -101,7 +101,7 @@ function checkArrayBytes(
   }
   if (bytes / samples > maxTensorBytes) {
     const size = `${bytes / samples} bytes; at most ${maxTensorBytes} are allowed`;
-    throw evaluationDataInvalidError(`${actual}, of which a sample takes ${size}`);
+    throw evaluationDataInvalidError(`${actual}; a sample takes ${size}`);
   }
 }
 
@@ -194,7 +194,7 @@ function parseNpyHeader(file: Buffer): NpyHeader {
 function locateHeader(file: Buffer): { start: number; end: number } {
   const version = file[6];
   if (file.length < 12 || !file.subarray(0, 6).equals(magic)) {
-    throw new SyntaxError("It is no .npy file");
+    throw new SyntaxError("It is not an .npy file");
   }
   if (version !== 1 && version !== 2 && version !== 3) {
     throw new SyntaxError(`Its .npy version is ${version}; versions 1 to 3 are read`);
@@ -218,7 +218,7 @@ function parseShape(text: string): number[] {
     throw new RangeError(`It has ${shape.length} dimensions; at most ${maxRank} are read`);
   }
   if (!shape.every(Number.isSafeInteger) || !Number.isSafeInteger(countElements(shape))) {
-    throw new RangeError("Its shape is too large or no list of sizes");
+    throw new RangeError("Its shape is too large or not a list of sizes");
   }
   return shape;
 }

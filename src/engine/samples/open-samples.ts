@@ -25,7 +25,7 @@ export interface SampleOptions extends TrialOptions {
     readonly samples: number;
     /** Number of the first generated sample; 0 where it is absent. */
     readonly firstGenerated?: number;
-    /** How many of the file's samples behind these something else uses. */
+    /** How many of the file's samples after these something else uses. */
     readonly otherSamples?: number | undefined;
   };
 }

@@ -85,7 +85,7 @@ function requireTokenizer(tokenizer: TextTokenizer | undefined): TextTokenizer {
   );
 }
 
-/** The longest windows of which a text has one: what is left at its end is not used. */
+/** The longest windows that a text fills at least once: what is left at its end is not used. */
 function divideText(
   text: string,
   { encode, prefix }: TextTokenizer,

@@ -91,7 +91,7 @@ export class Front {
     }
   }
 
-  /** What takes most noise away for each of the bytes that it costs, of which there are so many. */
+  /** What takes most noise away for each byte that it costs, within so many bytes. */
   #findPurchase(choice: Choice, bytes: number): Move | undefined {
     let best: Move | undefined;
     for (const [unit, options] of this.units.entries()) {

@@ -38,7 +38,7 @@ interface SampleSet {
   readonly samples: readonly (readonly [input: Sample, outputs: readonly TensorData[]])[];
 }
 
-/** Most bytes of the samples of a set and of the original's outputs, of which one is always kept. */
+/** Most bytes of a set's samples and of the original's outputs; one sample is always kept. */
 const maxSetBytes = 384 * 1024 ** 2;
 
 /** Of the model that a process has open. */
@@ -201,7 +201,7 @@ export class Trials implements AsyncDisposable {
       const own = set.samples.map(([, outputs]) => outputs);
       if (this.#summarize(set, own) !== undefined) continue;
       const problem = `hardly differ between the ${set.source.count} ${set.source.data} samples`;
-      const message = `The original's outputs ${problem}, so that no loss of theirs can be searched`;
+      const message = `The original's outputs ${problem}, so that their loss cannot be searched`;
       throw new ServiceError(
         set.source.data === "caller" ? "evaluation_data_invalid" : "evaluation_failed",
         `${message}: give samples that they respond to`,

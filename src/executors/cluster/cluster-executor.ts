@@ -19,7 +19,7 @@ import { ServiceAccountCallers } from "./service-account-callers.ts";
 import type { Executor } from "../executor.ts";
 import { byId, createSyncContext, type SyncContext, type SyncOptions } from "./sync-context.ts";
 import { observedWorkerPod } from "./observed-worker-pod.ts";
-import { createPodAuthentication } from "./pod-authentication.ts";
+import { PodAuthentication } from "./pod-authentication.ts";
 import { reconcileBatchRecord } from "./reconcile-batch-record.ts";
 import { reconcileJobRecord } from "./reconcile-job-record.ts";
 import { recordEndedPods } from "./record-ended-pods.ts";
@@ -65,7 +65,7 @@ class ClusterExecutor implements Executor {
 
   constructor(options: ClusterExecutorOptions) {
     const { records, log, metrics } = options;
-    const changes = createRecordChangeSource(records);
+    const changes = new RecordChangeSource(records.changes);
     const context = createSyncContext(options, (id) => changes.enqueue([id]));
     this.workers = authenticateWorkers(context, options.workerServiceAccount);
     const callers = options.acceptsServiceAccountTokens
@@ -194,7 +194,7 @@ class ClusterExecutor implements Executor {
 
 function authenticateWorkers(context: SyncContext, serviceAccount: string): WorkerAuthentication {
   const { client, namespaces, records, logCollector, now } = context;
-  return createPodAuthentication({
+  return new PodAuthentication({
     client,
     namespaces,
     records,
@@ -229,18 +229,8 @@ function recordController(context: SyncContext, changes: RecordChangeSource): Co
 /** A job changes many times a second while it is worked on; its status is written less often. */
 const coalesceMs = 500;
 
-interface RecordChangeSource extends Source {
-  /** Reconciles jobs and batches at once. */
-  enqueue(ids: readonly string[]): void;
-  close(): void;
-}
-
 /** Ids of jobs and batches whose records change. */
-function createRecordChangeSource({ changes }: Pick<Records, "changes">): RecordChangeSource {
-  return new CoalescingSource(changes);
-}
-
-class CoalescingSource implements RecordChangeSource {
+class RecordChangeSource implements Source {
   readonly #timers = new Map<string, NodeJS.Timeout>();
   readonly #unsubscribe: readonly (() => void)[];
   /** Nobody before the subscription, at which everything is reconciled. */
@@ -248,8 +238,8 @@ class CoalescingSource implements RecordChangeSource {
 
   constructor(changes: Records["changes"]) {
     this.#unsubscribe = [
-      changes.onCancelling((id) => this.#listener(id, "urgent")),
-      changes.onChanged((id) => this.#enqueueLater(id)),
+      changes.on("cancelling", (id) => this.#listener(id, "urgent")),
+      changes.on("changed", (id) => this.#enqueueLater(id)),
       changes.onRemoteCommit(({ waiting }) => this.enqueue([...waiting])),
     ];
   }
@@ -265,6 +255,7 @@ class CoalescingSource implements RecordChangeSource {
     };
   }
 
+  /** Reconciles jobs and batches at once. */
   enqueue(ids: readonly string[]): void {
     for (const id of ids) this.#listener(id, "normal");
   }

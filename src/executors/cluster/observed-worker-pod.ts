@@ -5,6 +5,7 @@ import {
   workerContainer,
   workerStep,
 } from "../../contract/worker-protocol/messages.ts";
+import { findDisruption } from "../../resources/disruption.ts";
 import type { ObservedPod } from "../../resources/observed-resources.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import { resources, type Stored } from "../../kubernetes/resources.ts";
@@ -27,7 +28,7 @@ export interface ObservedWorkerPod {
   readonly hasEnded: boolean;
   /** Whether the worker has started, so that a log may exist. */
   readonly hasRun: boolean;
-  /** Why the cluster ends it: the reason of its condition `DisruptionTarget`. */
+  /** Why the cluster ends it. */
   readonly disruption: string | undefined;
   readonly terminationMessage: TerminationMessage | undefined;
 }
@@ -51,16 +52,9 @@ export function observedWorkerPod(pod: Stored<ObservedPod>): ObservedWorkerPod {
     hasEnded: terminated !== undefined || finalPhases.has(status?.phase),
     // A container that failed before its start is terminated without `startedAt`.
     hasRun: running !== undefined || (terminated?.startedAt ?? null) !== null,
-    disruption: findDisruption(status),
+    disruption: findDisruption(status)?.cause,
     terminationMessage: readTerminationMessage(terminated?.message),
   };
-}
-
-function findDisruption(status: ObservedPod["status"]): string | undefined {
-  const disruption = status?.conditions?.find(
-    (condition) => condition.type === "DisruptionTarget" && condition.status === "True",
-  );
-  return disruption && (disruption.reason ?? "unknown");
 }
 
 function readSpec({ serviceAccountName = "", nodeName = "" }: ObservedPod["spec"] = {}) {

@@ -56,11 +56,7 @@ const podUidKey = "authentication.kubernetes.io/pod-uid";
  * Authenticates workers in pods by service account tokens with the worker audience, bound to the
  * pod.
  */
-export function createPodAuthentication(options: PodAuthenticationOptions): WorkerAuthentication {
-  return new PodAuthentication(options);
-}
-
-class PodAuthentication implements WorkerAuthentication {
+export class PodAuthentication implements WorkerAuthentication {
   readonly #options: PodAuthenticationOptions;
   readonly #reviewedTokens = new Map<string, ReviewedToken>();
   /** When the cluster refused a token, which is then refused without asking again. */

@@ -261,7 +261,7 @@ const lostAfterMs = 600_000;
 /** Failures of a node that are further apart are not in a row: a read fails within a minute. */
 const failureGapMs = 180_000;
 
-/** Nodes of which the last read failed. */
+/** Nodes whose last read failed. */
 class SilentNodes {
   /** When the first failure in a row was, and the last. */
   readonly #failures = new Map<string, { readonly since: number; readonly last: number }>();

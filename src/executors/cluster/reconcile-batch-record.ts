@@ -8,16 +8,16 @@ import {
   lacksUpload,
   restoreUploads,
 } from "./records-from-resources.ts";
-import { notSubmitted, rejectionEvent } from "./rejection-event.ts";
+import { notSubmitted, notSubmittedCause, rejectionEvent } from "./rejection-event.ts";
 import { byId, findInNamespace, requeueSoon, type SyncContext } from "./sync-context.ts";
 import { jobStateCodes } from "../../contract/custom-resources/batch-resource.ts";
-import { batchJobId } from "../../contract/id.ts";
+import { batchChildName, batchJobId } from "../../contract/id.ts";
 import type { Batch } from "../../contract/batches/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { statusCause } from "../../contract/jobs/status-reasons.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { ReconcileRun, Requeue } from "../../controller-runtime/controller.ts";
-import { ignoreNotFound, isInvalid, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
+import { ignoreNotFound, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { requireNamespace } from "../../kubernetes/namespaces.ts";
 import type { Stored } from "../../kubernetes/resources.ts";
 import type { ClusterBatch, ObservedEvent } from "../../records/jobs/cluster-records.ts";
@@ -26,6 +26,7 @@ import {
   batches,
   type BatchObject,
   type CompressionJobObject,
+  compressionJobs,
 } from "../../resources/custom-resources.ts";
 
 type BatchMetadata = Stored<BatchObject>["metadata"];
@@ -50,6 +51,8 @@ export async function reconcileBatchRecord(
   if (record.resource.uid !== resource.metadata.uid)
     await recordResourceUid(context, record, resource);
   await syncBatchCancellation(context, { record, resource }, run);
+  await recordDeniedJobs(context, record, resource);
+  await recordNextJob(context, record, resource);
   if (hasEnded(resource)) await recordUncreatedJobs(context, record, cancellation);
 }
 
@@ -103,8 +106,9 @@ async function createBatchResource(
     run.expectWrite(context.batches, created);
   } catch (error) {
     if (!(error instanceof KubernetesError)) throw error;
-    await recordUncreatedJobs(context, record, [rejectionEvent(error)]);
-    if (!isInvalid(error)) throw error;
+    const event = rejectionEvent(error);
+    await recordUncreatedJobs(context, record, [event]);
+    if (event.type === "waiting") throw error;
   }
 }
 
@@ -161,6 +165,48 @@ async function recordUncreatedJobs(
     const record = await records.cluster.findJob(id);
     if (record?.resource.uid === null) await records.cluster.recordEvents(id, events);
   }
+}
+
+/** Records the failures of jobs that the cluster takes no resource of. */
+async function recordDeniedJobs(
+  { client, jobs, records }: SyncContext,
+  { batch, resource }: ClusterBatch,
+  { status }: Stored<BatchObject>,
+): Promise<void> {
+  for (const [index, { id, status: recorded }] of batch.jobs.entries()) {
+    if (status?.marks?.[index] !== jobStateCodes.failed || isTerminal(recorded)) continue;
+    if (findInNamespace(jobs, id, resource.namespace) !== undefined) continue;
+    const record = await records.cluster.findJob(id);
+    if (record?.resource.uid !== null) continue;
+    const name = batchChildName(resource.name, index);
+    // The watch of jobs may be behind that of batches.
+    const found = client.inNamespace(resource.namespace).get(compressionJobs, name);
+    if ((await ignoreNotFound(found)) !== undefined) continue;
+    const { message = "The cluster has no resource of the job" } =
+      status.failures?.find(({ job }) => job === name) ?? {};
+    const error = { code: "resource_invalid", message } as const;
+    await records.cluster.recordEvents(id, [{ type: "failure", error }]);
+  }
+}
+
+/** Records why the next job is not created, as far as it is more than its turn. */
+async function recordNextJob(
+  { records: { cluster } }: SyncContext,
+  { batch }: ClusterBatch,
+  { status }: Stored<BatchObject>,
+): Promise<void> {
+  const next = batch.jobs[status?.marks?.indexOf(jobStateCodes.notCreated) ?? -1];
+  if (next?.status !== "Pending") return;
+  const refusal =
+    status?.statusReason === notSubmitted
+      ? notSubmittedCause(status.statusMessage ?? "")
+      : undefined;
+  const { statusReason, statusMessage } = (await cluster.findJob(next.id))?.job ?? {};
+  const isSaid =
+    refusal === undefined ? statusReason !== notSubmitted : statusMessage === refusal.message;
+  if (isSaid) return;
+  const cause = refusal ?? statusCause("queued");
+  await cluster.recordEvents(next.id, [{ type: "waiting", ...cause }]);
 }
 
 function hasEnded({ status }: BatchObject): boolean {

@@ -8,7 +8,6 @@ import { compressionJobs } from "../../resources/custom-resources.ts";
 import {
   ignoreNotFound,
   isAlreadyExists,
-  isInvalid,
   KubernetesError,
 } from "../../kubernetes/kubernetes-error.ts";
 import { listJobPods, recordEndedPods } from "./record-ended-pods.ts";
@@ -87,8 +86,9 @@ async function createJobResource(
     await records.cluster.recordEvents(job.id, [{ type: "waiting", ...statusCause("queued") }]);
   } catch (error) {
     if (!(error instanceof KubernetesError)) throw error;
-    await records.cluster.recordEvents(job.id, [rejectionEvent(error)]);
-    if (!isInvalid(error)) throw error;
+    const event = rejectionEvent(error);
+    await records.cluster.recordEvents(job.id, [event]);
+    if (event.type === "waiting") throw error;
   }
 }
 

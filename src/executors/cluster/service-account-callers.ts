@@ -128,7 +128,7 @@ function serviceAccountCaller(claims: Claims, project: string, action: Action): 
     expiresAt: new Date(expiresAt).toISOString(),
     policy: null,
     workflow: null,
-    // An account that was made anew, with the same name, is another one.
+    // An account that was deleted and made again, with the same name, is another one.
     id: uid,
     name: username,
     role: null,

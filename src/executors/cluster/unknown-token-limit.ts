@@ -15,7 +15,7 @@ export class UnknownTokenLimit {
   /** @throws ServiceError unavailable */
   count(now: number): void {
     if (this.#reviews.take("strangers", now)) return;
-    const message = "Too many tokens that are not known are being checked";
+    const message = "Too many unknown tokens are being checked";
     throw new ServiceError("unavailable", message, { headers: { "retry-after": "1" } });
   }
 }

@@ -48,7 +48,7 @@ export class FairQueue {
     }
   }
 
-  /** The job that starts next. */
+  /** Removes and returns the job that starts next. */
   take(): string | undefined {
     const next = this.#nextProject();
     const jobId = next?.queue.take();
@@ -70,7 +70,7 @@ export class FairQueue {
     if (waiting.running === 0) waiting.waitingSince = this.#now();
   }
 
-  /** Has a job that was taken wait again, until each project that waits now has had a turn. */
+  /** Requeues a running job behind the next turn of each project that waits now. */
   putBack(jobId: string): void {
     const waiting = this.#running.get(jobId)?.project;
     if (waiting === undefined) throw new Error(`Job "${jobId}" does not run`);

@@ -100,7 +100,7 @@ function createDeadReplicaCheck(
   return async () => {
     const before = gone;
     gone = new Set();
-    if (!records.replica.isLeader() || !records.replica.knowsOthers()) return;
+    if (!records.replica.isLeader() || !records.replica.isListComplete()) return;
     const running = await records.replica.listRunning();
     for (const job of await listInterrupted(records, running)) {
       const { project, jobId, attempt } = job;

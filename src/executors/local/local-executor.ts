@@ -52,7 +52,7 @@ const retryMs = 1_000;
 /** Reasons of a stop that is not a cancellation. */
 const deadlineReached = Symbol("deadline reached");
 const silent = Symbol("silent");
-const makesWay = Symbol("makes way");
+const preempted = Symbol("preempted");
 /** Between two looks for a project that waits too long. */
 const fairnessCheckMs = 1_000;
 
@@ -113,11 +113,11 @@ class LocalExecutor implements Executor {
       // What was kept for an attempt that does not come.
       if (!this.#stops.has(jobId)) void this.#removeScratch(jobId);
     };
-    this.#unsubscribe = [changes.onCancelling(stop), changes.onEnded(onEnded)];
+    this.#unsubscribe = [changes.on("cancelling", stop), changes.on("ended", onEnded)];
     const add = (project: string, jobIds: readonly string[]) => this.submit(project, jobIds);
     const listRunning = () => [...this.#stops.keys()];
     this.#replicas = followReplicas({ add, remove, listRunning, stop }, options);
-    this.#fairnessTimer = setInterval(() => void this.#makeWay(), fairnessCheckMs).unref();
+    this.#fairnessTimer = setInterval(() => void this.#preempt(), fairnessCheckMs).unref();
   }
 
   async readUnfinished(): Promise<void> {
@@ -155,7 +155,7 @@ class LocalExecutor implements Executor {
       if (jobId === undefined) return;
       const run = this.#runJob(jobId)
         .then((stopReason) => {
-          if (stopReason === makesWay) this.#queue.putBack(jobId);
+          if (stopReason === preempted) this.#queue.putBack(jobId);
         })
         .finally(() => {
           this.#runs.delete(run);
@@ -166,8 +166,8 @@ class LocalExecutor implements Executor {
     }
   }
 
-  /** Stops the youngest job where a project of which none runs has waited too long. */
-  async #makeWay(): Promise<void> {
+  /** Preempts the youngest job when a project without a running job has waited too long. */
+  async #preempt(): Promise<void> {
     const youngest = this.#queue.findYoungest();
     if (youngest === undefined || this.#runs.size < this.workerCount) return;
     const { jobId, ranMs } = youngest;
@@ -179,7 +179,7 @@ class LocalExecutor implements Executor {
     const before = await this.#recordWithRetry(() => attempts.countDisrupted(jobId, "made_way"));
     if (before === undefined) return;
     const doublings = Math.min(before, projectWait.doublings);
-    if (turnMs >= mustWaitMs * 2 ** doublings) stop.abort(makesWay);
+    if (turnMs >= mustWaitMs * 2 ** doublings) stop.abort(preempted);
   }
 
   /** @returns why its last attempt was stopped, where it was */
@@ -238,7 +238,7 @@ class LocalExecutor implements Executor {
 
   #findDisruption({ reason }: AbortSignal): Disruption | undefined {
     if (this.#closing.signal.aborted) return "service_stopped";
-    return reason === makesWay ? "made_way" : undefined;
+    return reason === preempted ? "made_way" : undefined;
   }
 
   #startTimers({ jobId, deadlineSeconds }: LocalAttempt, stop: AbortController) {
@@ -263,7 +263,7 @@ class LocalExecutor implements Executor {
     { error }: AttemptOutcome,
     { reason }: AbortSignal,
   ): JobError | null {
-    if (this.#closing.signal.aborted || reason === makesWay) return null;
+    if (this.#closing.signal.aborted || reason === preempted) return null;
     if (reason === deadlineReached) return deadlineExceededError(deadlineSeconds);
     if (reason !== silent) return error;
     const message = silentWorkerMessage(this.#silentSeconds);

@@ -9,7 +9,7 @@ import { runWriteTransaction, type Store, type WriteTransaction } from "../datab
 
 const rowsPerQuery = 200;
 
-/** Uploads that name other uploads, of which a model consists. */
+/** Uploads that name the other uploads that a model consists of. */
 export function manifestRecords(store: Store) {
   return {
     /**
@@ -32,7 +32,7 @@ export function manifestRecords(store: Store) {
         const { sha256, audit } = recorded;
         const count = await countOtherManifests(writing, owner.project, sha256);
         if (count >= limits.manifests) {
-          const message = `The project has ${count} manifests, of ${limits.manifests} at most`;
+          const message = `The project has ${count} manifests; at most ${limits.manifests} are allowed`;
           throw new ServiceError("too_many_manifests", `${message}; delete some`);
         }
         await insertProjectBlob(writing, owner, recorded);
@@ -41,7 +41,7 @@ export function manifestRecords(store: Store) {
       }),
 
     /**
-     * Records an upload of which the records know nothing any more, with all that it names. False
+     * Records an upload that the records no longer know, with all that it names. False
      * where the project has no room for another manifest.
      */
     restore: (project: string, upload: StoredUpload) =>

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { CommittedChanges } from "./changes.ts";
+import { changeKinds, type CommittedChanges, forEachKind } from "./changes.ts";
 
 /** The server's channel on which replicas announce what they commit. */
 export const noticeChannel = "mos_changes";
@@ -7,17 +7,8 @@ export const noticeChannel = "mos_changes";
 /** A notice has at most 8,000 bytes, and an id at most 63. */
 const idsPerNotice = 100;
 
-const kinds = ["changed", "sending", "waiting", "begun", "cancelling", "ended"] as const;
 const ids = z.array(z.string()).default([]);
-const notice = z.object({
-  replica: z.int(),
-  changed: ids,
-  sending: ids,
-  waiting: ids,
-  begun: ids,
-  cancelling: ids,
-  ended: ids,
-});
+const notice = z.object({ replica: z.int(), ...forEachKind(() => ids) });
 
 const noticeText = z
   .string()
@@ -38,15 +29,15 @@ interface Notice {
   readonly effects: CommittedChanges;
 }
 
-/** The texts by which a replica notifies others of a transaction. */
+/** Texts that notify other replicas of a transaction. */
 export function formatNotices(replica: number, effects: CommittedChanges): string[] {
-  const entries = kinds.flatMap((kind) => Array.from(effects[kind], (id) => ({ kind, id })));
+  const entries = changeKinds.flatMap((kind) => Array.from(effects[kind], (id) => ({ kind, id })));
   const count = Math.ceil(entries.length / idsPerNotice);
   return Array.from({ length: count }, (_, i) => {
     const part = entries.slice(i * idsPerNotice, (i + 1) * idsPerNotice);
     const byKind = Object.groupBy(part, ({ kind }) => kind);
-    const listed = kinds.map((kind) => [kind, byKind[kind]?.map(({ id }) => id)]);
-    return JSON.stringify({ replica, ...Object.fromEntries(listed) });
+    const listed = forEachKind((kind) => byKind[kind]?.map(({ id }) => id));
+    return JSON.stringify({ replica, ...listed });
   });
 }
 
@@ -55,15 +46,5 @@ export function parseNotice(text: string): Notice | undefined {
   const parsed = noticeText.safeParse(text);
   if (!parsed.success) return undefined;
   const { replica, ...effects } = parsed.data;
-  return {
-    replica,
-    effects: {
-      changed: new Set(effects.changed),
-      sending: new Set(effects.sending),
-      waiting: new Set(effects.waiting),
-      begun: new Set(effects.begun),
-      cancelling: new Set(effects.cancelling),
-      ended: new Set(effects.ended),
-    },
-  };
+  return { replica, effects: forEachKind((kind) => new Set(effects[kind])) };
 }

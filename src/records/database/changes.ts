@@ -1,4 +1,37 @@
-type Listener = (id: string) => void;
+/** Kinds of effects of a transaction that others wait for, each with ids. */
+export const changeKinds = [
+  // Jobs and batches.
+  "changed",
+  // Webhooks with something to send.
+  "sending",
+  // Jobs that begin to wait for a worker: new ones, and those whose worker is gone.
+  "waiting",
+  // Jobs for which a worker begins.
+  "begun",
+  // Jobs whose worker has to be stopped.
+  "cancelling",
+  // Jobs that have ended.
+  "ended",
+] as const;
+
+type ChangeKind = (typeof changeKinds)[number];
+
+export type CommittedChanges = Readonly<Record<ChangeKind, Set<string>>>;
+
+export function noChanges(): CommittedChanges {
+  return forEachKind(() => new Set());
+}
+
+export function forEachKind<T>(make: (kind: ChangeKind) => T): Record<ChangeKind, T> {
+  const entries = changeKinds.map((kind) => [kind, make(kind)]);
+  return Object.fromEntries(entries) as Record<ChangeKind, T>;
+}
+
+interface Subscription {
+  /** `endedHere`: jobs whose end this process records, and no other replica. */
+  readonly kind: ChangeKind | "endedHere";
+  readonly listener: (id: string) => void;
+}
 
 interface Watcher {
   /** Whether something changed since the last yield. */
@@ -12,11 +45,7 @@ const everything = "";
 /** Publishes to this process what transactions commit, so that nothing has to poll. */
 export class Changes {
   readonly #watchers = new Map<string, Set<Watcher>>();
-  readonly #cancellingListeners = new Set<Listener>();
-  readonly #changedListeners = new Set<Listener>();
-  readonly #sendingListeners = new Set<Listener>();
-  readonly #endedListeners = new Set<Listener>();
-  readonly #endedHereListeners = new Set<Listener>();
+  readonly #subscriptions = new Set<Subscription>();
   readonly #remoteCommitListeners = new Set<(effects: CommittedChanges) => void>();
   readonly #gapListeners = new Set<() => void>();
 
@@ -54,67 +83,24 @@ export class Changes {
   }
 
   /**
-   * Calls the listener for every job whose worker has to be stopped.
-   * @returns a function that removes the listener
+   * Calls the listener for each id of a kind. Returns a function that removes the listener, as the
+   * methods below do.
    */
-  onCancelling(listener: Listener): () => void {
-    this.#cancellingListeners.add(listener);
-    return () => this.#cancellingListeners.delete(listener);
+  on(kind: Subscription["kind"], listener: Subscription["listener"]): () => void {
+    return subscribe(this.#subscriptions, { kind, listener });
   }
 
-  /**
-   * Calls the listener for every job and batch that changes.
-   * @returns a function that removes the listener
-   */
-  onChanged(listener: Listener): () => void {
-    this.#changedListeners.add(listener);
-    return () => this.#changedListeners.delete(listener);
-  }
-
-  /**
-   * Calls the listener for every webhook that has something to send.
-   * @returns a function that removes the listener
-   */
-  onSending(listener: Listener): () => void {
-    this.#sendingListeners.add(listener);
-    return () => this.#sendingListeners.delete(listener);
-  }
-
-  /**
-   * Calls the listener for every job that ends.
-   * @returns a function that removes the listener
-   */
-  onEnded(listener: Listener): () => void {
-    this.#endedListeners.add(listener);
-    return () => this.#endedListeners.delete(listener);
-  }
-
-  /**
-   * Calls the listener for every job whose end this process records, and no other replica.
-   * @returns a function that removes the listener
-   */
-  onEndedHere(listener: Listener): () => void {
-    this.#endedHereListeners.add(listener);
-    return () => this.#endedHereListeners.delete(listener);
-  }
-
-  /**
-   * Calls the listener for what other replicas commit, after the listeners for what all commit.
-   * @returns a function that removes the listener
-   */
+  /** Calls the listener for what other replicas commit, after the listeners for what all commit. */
   onRemoteCommit(listener: (effects: CommittedChanges) => void): () => void {
-    this.#remoteCommitListeners.add(listener);
-    return () => this.#remoteCommitListeners.delete(listener);
+    return subscribe(this.#remoteCommitListeners, listener);
   }
 
   /**
-   * Calls the listener when something may have been committed of which no listener was notified: by
-   * other replicas, or by a commit that failed. It has to be read.
-   * @returns a function that removes the listener
+   * Calls the listener when other replicas, or a commit that failed, may have committed something
+   * that no listener was notified of. It has to be read.
    */
   onGap(listener: () => void): () => void {
-    this.#gapListeners.add(listener);
-    return () => this.#gapListeners.delete(listener);
+    return subscribe(this.#gapListeners, listener);
   }
 
   publishRemoteCommit(effects: CommittedChanges): void {
@@ -131,23 +117,19 @@ export class Changes {
   /** Publishes what this process has committed. */
   publish(effects: CommittedChanges): void {
     this.#publishToAll(effects);
-    for (const jobId of effects.ended) {
-      for (const listener of this.#endedHereListeners) listener(jobId);
-    }
+    this.#notify("endedHere", effects.ended);
   }
 
   #publishToAll(effects: CommittedChanges): void {
     const { changed, waiting } = effects;
     const watched = changed.size + waiting.size > 0 ? [...changed, everything] : [];
     this.#wake(watched.flatMap((id) => [...(this.#watchers.get(id) ?? [])]));
-    for (const id of changed) for (const listener of this.#changedListeners) listener(id);
-    for (const id of effects.sending) for (const listener of this.#sendingListeners) listener(id);
-    for (const jobId of effects.cancelling) {
-      for (const listener of this.#cancellingListeners) listener(jobId);
-    }
-    for (const jobId of effects.ended) {
-      for (const listener of this.#endedListeners) listener(jobId);
-    }
+    for (const kind of changeKinds) this.#notify(kind, effects[kind]);
+  }
+
+  #notify(kind: Subscription["kind"], ids: ReadonlySet<string>): void {
+    const subscriptions = [...this.#subscriptions].filter((each) => each.kind === kind);
+    for (const id of ids) for (const { listener } of subscriptions) listener(id);
   }
 
   #wake(watchers: readonly Watcher[]): void {
@@ -158,29 +140,7 @@ export class Changes {
   }
 }
 
-/** Effects of a transaction that others wait for. */
-export interface CommittedChanges {
-  /** Ids of jobs and batches. */
-  readonly changed: Set<string>;
-  /** Ids of webhooks with something to send. */
-  readonly sending: Set<string>;
-  /** Ids of jobs that begin to wait for a worker: new ones, and those whose worker is gone. */
-  readonly waiting: Set<string>;
-  /** Ids of jobs for which a worker begins. */
-  readonly begun: Set<string>;
-  /** Ids of jobs whose worker has to be stopped. */
-  readonly cancelling: Set<string>;
-  /** Ids of jobs that have ended. */
-  readonly ended: Set<string>;
-}
-
-export function noChanges(): CommittedChanges {
-  return {
-    changed: new Set(),
-    sending: new Set(),
-    waiting: new Set(),
-    begun: new Set(),
-    cancelling: new Set(),
-    ended: new Set(),
-  };
+function subscribe<T>(listeners: Set<T>, listener: T): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }

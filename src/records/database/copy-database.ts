@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import { backup, DatabaseSync } from "node:sqlite";
 
-/** All pages are copied in one step: a step that follows a write would begin anew. */
+/** All pages are copied in one step: a step that follows a write would start over. */
 const pagesPerStep = 2 ** 31 - 1;
 
 /**

@@ -307,7 +307,7 @@ const calibrationColumn = [
     where calibration_data is not null`,
 ];
 
-/** Summaries of before have no warnings and no granularity; readers make them anew. */
+/** For fields that summaries of before lack: readers make them again. */
 const forgottenSummaries = [`update jobs set summary = null where summary is not null`];
 
 const successorColumn = ["alter table tokens add column replaced_by ordered_text"];
@@ -331,6 +331,7 @@ function createMigrations({ bytes, now, before, triggers }: Dialect): Migrations
     "0002-calibration-data": { up: (db) => runStatements(db, calibrationColumn) },
     "0003-summaries": { up: (db) => runStatements(db, forgottenSummaries) },
     "0004-token-successors": { up: (db) => runStatements(db, successorColumn) },
+    "0005-accuracy-bases": { up: (db) => runStatements(db, forgottenSummaries) },
   };
 }
 

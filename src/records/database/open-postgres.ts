@@ -81,7 +81,7 @@ const reconnectMs = 500;
 const answerMs = 10_000;
 /** After a connection was lost: others notice within an answer's time, and reconnect in as long. */
 const othersReconnectMs = 30_000;
-/** By which the server finds that a replica's machine is gone: within half a minute, not hours. */
+/** Makes the server notice within half a minute, not hours, that a replica's machine is gone. */
 const keepAlive = [
   "tcp_keepalives_idle=10",
   "tcp_keepalives_interval=5",
@@ -92,7 +92,7 @@ const keepAlive = [
 interface ReplicaListener {
   /** What another replica committed. */
   readonly onEffects: (effects: CommittedChanges) => void;
-  /** Other replicas may have committed something of which this one got no notice. */
+  /** Other replicas may have committed something without a notice to this one. */
   readonly onGap: () => void;
 }
 
@@ -137,7 +137,7 @@ async function joinReplicas(
       if (session === undefined) throw translatePostgresError(new Error("Connection terminated"));
       return session.listRunning();
     },
-    knowsOthers: () => performance.now() - reconnectedAt >= othersReconnectMs,
+    isListComplete: () => performance.now() - reconnectedAt >= othersReconnectMs,
     async close() {
       closing.abort();
       await keeping;

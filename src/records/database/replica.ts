@@ -8,8 +8,8 @@ export interface Replica {
   readonly isLeader: () => boolean;
   /** Numbers of all that run. */
   readonly listRunning: () => Promise<ReadonlySet<number>>;
-  /** Whether one that is not listed is gone: after the database was away, others come back later. */
-  readonly knowsOthers: () => boolean;
+  /** False just after a reconnect, when other replicas may not have reconnected yet. */
+  readonly isListComplete: () => boolean;
 }
 
 /** Below 2^31, as PostgreSQL's numbers of four bytes are. */
@@ -25,7 +25,7 @@ export function createOnlyReplica(): Replica {
     isShared: false,
     isLeader: () => true,
     listRunning: async () => new Set([id]),
-    knowsOthers: () => true,
+    isListComplete: () => true,
   };
 }
 

@@ -215,7 +215,7 @@ interface TokensTable {
   expires_at: string | null;
   last_used_at: string | null;
   revoked_at: string | null;
-  /** Trust policy by which the token was issued for an identity token; null for other tokens. */
+  /** Trust policy that the token was issued under for an identity token; null for other tokens. */
   policy: string | null;
   /** The workflow that the token was given to, as the contract defines it; null for all others. */
   workflow: string | null;
@@ -429,7 +429,7 @@ interface MembersTable {
   created_at: string;
 }
 
-/** Links by which a person can sign in once; a row is deleted when its link is used. */
+/** Links that sign a person in once; a row is deleted when its link is used. */
 interface SignInLinksTable {
   /** SHA-256 of the link's secret. */
   hash: string;

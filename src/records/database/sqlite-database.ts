@@ -22,7 +22,7 @@ export interface SqliteDatabase {
   exec(sql: string): void;
   execute(query: CompiledQuery): QueryResult<unknown>;
   /**
-   * Takes the write-ahead log over into the database, flushes that, and begins the log anew.
+   * Takes the write-ahead log over into the database, flushes that, and restarts the log.
    * @throws ServiceError unavailable while somebody reads from the log
    */
   checkpoint(): void;
@@ -96,7 +96,7 @@ function prepareStatement(database: DatabaseSync, sql: string): PreparedStatemen
 function checkpointLog(database: DatabaseSync): void {
   const { busy } = database.prepare("pragma wal_checkpoint(truncate)").get() ?? {};
   if (busy === 0) return;
-  const message = "The database's disk failed, and what it may have lost is not yet written anew";
+  const message = "The database's disk failed, and what it may have lost is not written again yet";
   throw new ServiceError("unavailable", message, { headers: { "retry-after": "1" } });
 }
 

@@ -62,7 +62,7 @@ const writerPragmas = `
   pragma foreign_keys = on;
   select count(*) from sqlite_schema;`;
 
-/** Time for others to close a file of which this process must be the only user. */
+/** Time for others to close a file that only this process may use. */
 const exclusiveTimeoutMs = 500;
 
 /** A database whose transactions take turns. */
@@ -223,7 +223,7 @@ interface WriteAheadLog {
 /**
  * SQLite itself would flush within each commit, and block the process' one thread meanwhile. Here
  * the flush runs beside it, and commits that come close together share one. After one that failed,
- * `takeOver` writes what the log has into the database and begins the log anew.
+ * `takeOver` writes what the log has into the database and restarts the log.
  */
 function openWriteAheadLog(
   database: string,

@@ -1,6 +1,6 @@
 import { addWaitingDeliveries } from "../database/counters.ts";
-import type { Selectable } from "kysely";
-import { deleteDeliveries } from "./delivery-records.ts";
+import type { Expression, ExpressionBuilder, Selectable, SqlBool } from "kysely";
+import { isWaiting } from "./webhook-queue.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { deliveryId } from "../../contract/id.ts";
 import { type WebhookDelivery, webhookDelivery } from "../../contract/deliveries/webhook.ts";
@@ -60,15 +60,6 @@ export function webhookDeliveryRecords(store: Store) {
   };
 }
 
-async function isWaiting(trx: WriteTransaction["trx"], id: string): Promise<boolean> {
-  const row = await trx
-    .selectFrom("webhook_deliveries")
-    .select("next_attempt_at")
-    .where("id", "=", id)
-    .executeTakeFirst();
-  return typeof row?.next_attempt_at === "string";
-}
-
 /** Counts the delivery that the transaction has set to wait. */
 async function requireDeliveryRoom({ trx }: WriteTransaction, webhookId: string): Promise<void> {
   const { waiting_deliveries: waiting } = await trx
@@ -78,7 +69,7 @@ async function requireDeliveryRoom({ trx }: WriteTransaction, webhookId: string)
     .executeTakeFirstOrThrow();
   const most = limits.webhookWaitingDeliveries;
   if (waiting <= most) return;
-  const message = `${most} deliveries of the webhook wait, as many as may`;
+  const message = `The webhook has ${most} deliveries waiting already, the most allowed`;
   throw new ServiceError("too_many_deliveries", message);
 }
 
@@ -96,95 +87,28 @@ function parseDelivery(row: Selectable<Schema["webhook_deliveries"]>): WebhookDe
   });
 }
 
-/** A delivery whose attempt has begun. */
-export interface DueDelivery {
-  readonly id: string;
-  readonly webhookId: string;
-  readonly url: string;
-  /** The event, a JSON text. */
-  readonly body: string;
-  /** The present one first. */
-  readonly secrets: readonly string[];
-  /** Number of this attempt, from 1. */
-  readonly attempt: number;
-  readonly createdAt: string;
-}
+/** Rows that one transaction deletes: others wait for it. */
+const deliveriesPerStep = 2_000;
 
-/** How an attempt ended. */
-export interface AttemptOutcome {
-  readonly isDelivered: boolean;
-  readonly responseStatus: number | null;
-  readonly error: string | null;
-  /** The receiver wants nothing any more. */
-  readonly isGone: boolean;
-}
-
-/** Seconds after the end of an attempt at which the next one begins. */
-export function retrySeconds(attempt: number): number {
-  const { webhookFirstRetrySeconds: first, webhookLongestRetrySeconds: longest } = limits;
-  return Math.min(longest, first * 4 ** (attempt - 1));
-}
-
-export function secondsLater(now: Date, seconds: number): string {
-  return new Date(now.getTime() + seconds * 1000).toISOString();
-}
-
-export async function endDeliveryAttempt(
-  writing: WriteTransaction,
-  delivery: DueDelivery,
-  outcome: AttemptOutcome,
+/** Deletes deliveries of webhooks in steps: a deletion that is interrupted can be repeated. */
+export async function deleteDeliveries(
+  store: Store,
+  isDeleted: (eb: ExpressionBuilder<Schema, "webhook_deliveries">) => Expression<SqlBool>,
 ): Promise<void> {
-  const { trx, now } = writing;
-  const { isDelivered, isGone, responseStatus, error } = outcome;
-  const isFailed = !isDelivered && (isGone || delivery.attempt >= limits.webhookAttempts);
-  const isEnded = isDelivered || isFailed;
-  if (isDelivered) await recordSuccess(writing, delivery);
-  const wasWaiting = await isWaiting(trx, delivery.id);
-  const { numUpdatedRows } = await trx
-    .updateTable("webhook_deliveries")
-    .set({
-      status: isDelivered ? "delivered" : isFailed ? "failed" : "pending",
-      response_status: responseStatus,
-      error,
-      next_attempt_at: isEnded ? null : secondsLater(now, retrySeconds(delivery.attempt)),
-    })
-    .where("id", "=", delivery.id)
-    // One that was replayed meanwhile is sent again, however this attempt ended.
-    .where("attempts", "=", delivery.attempt)
-    .executeTakeFirst();
-  if (numUpdatedRows === 0n) return;
-  await addWaitingDeliveries(trx, delivery.webhookId, Number(!isEnded) - Number(wasWaiting));
-  if (isFailed) await disableWebhook(writing, delivery, outcome);
-}
-
-async function recordSuccess(
-  { trx, now }: WriteTransaction,
-  { webhookId }: DueDelivery,
-): Promise<void> {
-  await trx
-    .updateTable("webhooks")
-    .set({ last_success_at: now.toISOString() })
-    .where("id", "=", webhookId)
-    .execute();
-}
-
-/** Disables a webhook whose receiver is gone, or took nothing since an event failed for days. */
-async function disableWebhook(
-  { trx, now }: WriteTransaction,
-  { id, webhookId, attempt, createdAt }: DueDelivery,
-  { isGone, error }: AttemptOutcome,
-): Promise<void> {
-  const reason = `Delivery "${id}" failed ${attempt} times, and no other succeeded meanwhile`;
-  const webhook = trx
-    .updateTable("webhooks")
-    .set({
-      disabled_at: now.toISOString(),
-      disabled_reason: isGone ? error : `${reason}: ${error}`,
-    })
-    .where("id", "=", webhookId)
-    .where("disabled_at", "is", null);
-  const silent = webhook.where((eb) =>
-    eb.or([eb("last_success_at", "is", null), eb("last_success_at", "<", createdAt)]),
-  );
-  await (isGone ? webhook : silent).execute();
+  for (let count = deliveriesPerStep; count === deliveriesPerStep;) {
+    count = await runWriteTransaction(store, async ({ trx }) => {
+      const ids = trx.selectFrom("webhook_deliveries").select("id").where(isDeleted);
+      const deleted = await trx
+        .deleteFrom("webhook_deliveries")
+        .where("id", "in", ids.limit(deliveriesPerStep))
+        .returning(["webhook_id", "next_attempt_at"])
+        .execute();
+      const waiting = deleted.filter((row) => row.next_attempt_at !== null);
+      const byWebhook = Map.groupBy(waiting, (row) => row.webhook_id);
+      for (const [webhookId, rows] of byWebhook) {
+        await addWaitingDeliveries(trx, webhookId, -rows.length);
+      }
+      return deleted.length;
+    });
+  }
 }

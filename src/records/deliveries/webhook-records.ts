@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import { deleteDeliveries } from "./delivery-records.ts";
+import { deleteDeliveries } from "./webhook-delivery-records.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { newId } from "../../contract/id.ts";
 import {
@@ -113,7 +113,7 @@ async function requireWebhookRoom({ trx }: WriteTransaction, project: string): P
     .where("project", "=", project)
     .executeTakeFirstOrThrow();
   if (Number(count) >= limits.webhooks) {
-    const message = `The project has ${count} webhooks, of ${limits.webhooks} at most`;
+    const message = `The project has ${count} webhooks; at most ${limits.webhooks} are allowed`;
     throw new ServiceError("too_many_webhooks", message);
   }
 }

@@ -73,7 +73,7 @@ export function attemptRecords(store: Store) {
   return {
     /**
      * Starts the next attempt, of a local process; undefined where the job needs no worker, or has
-     * one. An attempt that was started with the same secret is the same one.
+     * one. Idempotent per secret.
      */
     begin: (jobId: string, secretHash: string): Promise<StartedAttempt | undefined> =>
       runWriteTransaction(store, async (writing) => {
@@ -152,7 +152,7 @@ export function attemptRecords(store: Store) {
         .execute();
     },
 
-    /** Ends an attempt of which no process runs any more, and records what that means for the job. */
+    /** Ends an attempt whose process no longer runs, and records what that means for the job. */
     end: (jobId: string, number: number, { error, lines, disruption }: AttemptEnd) =>
       runWriteTransaction(store, async (writing) => {
         const { trx, now, effects } = writing;
@@ -276,14 +276,14 @@ async function beginAttempt(
   );
   const started = { ...before, attempt: before.attempt + 1 };
   const restarted = isRestart ? await restartRecord(writing, started, part) : started;
-  const after = newAttempt.starts ? sayThatWorkerStarts(restarted) : restarted;
+  const after = newAttempt.starts ? markStarting(restarted) : restarted;
   await insertAttempt(writing, after, newAttempt);
   await saveRecords(writing, [{ before, after }]);
   return after;
 }
 
-/** It waits no longer, and is not worked on yet: seconds in which it would seem stuck. */
-function sayThatWorkerStarts(record: JobRecord): JobRecord {
+/** Says that the worker is starting, so that the job does not look stuck. */
+function markStarting(record: JobRecord): JobRecord {
   if (record.job.status !== "Pending") return record;
   const { reason, message } = statusCause("starting");
   return { ...record, job: { ...record.job, statusReason: reason, statusMessage: message } };

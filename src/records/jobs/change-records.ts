@@ -33,7 +33,6 @@ export function changeRecords(store: Store) {
     listAfter: (search: ChangeSearch, after: number) =>
       runReadTransaction(store, (trx) => listChanges(trx, search, after)),
 
-    /** Forgets deletions after their time. */
     purge: () => forgetDeletions(store),
   };
 }

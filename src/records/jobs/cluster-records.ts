@@ -10,19 +10,14 @@ import {
   serializeResource,
 } from "./find-record.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
-import {
-  findMissingUploads,
-  insertJobs,
-  listNamedUploads,
-  missingUploadError,
-  type NewJob,
-} from "./insert-jobs.ts";
+import { findMissingUploads, insertJobs, listNamedUploads, type NewJob } from "./insert-jobs.ts";
 import { saveRecords } from "./save-records.ts";
 import type { Batch } from "../../contract/batches/batch.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { liveStatuses } from "../../contract/jobs/status.ts";
 import { type Target, target } from "../../contract/jobs/target.ts";
+import { missingUploadError } from "../../contract/models/model-source.ts";
 import {
   runReadTransaction,
   runWriteTransaction,

@@ -5,7 +5,7 @@ import {
   uploadSource,
 } from "../../contract/models/model-source.ts";
 import type { Owner } from "../../contract/people/principal.ts";
-import { isTerminal } from "../../contract/jobs/status.ts";
+import { isTerminal, jobStatus } from "../../contract/jobs/status.ts";
 import { target } from "../../contract/jobs/target.ts";
 import {
   type Assignment,
@@ -23,18 +23,29 @@ import type { WriteTransaction } from "../database/store.ts";
 /** An assignment without the limits, which are the service's, and without what earlier jobs took. */
 type NewAssignment = Omit<Assignment, "limits" | "earlierCosts">;
 
+/** Undefined where the job or the attempt has ended, or a later one has replaced it. */
+export async function findOpenAttempt(trx: WriteTransaction["trx"], jobId: string, number: number) {
+  const job = await trx
+    .selectFrom("jobs")
+    .select("status")
+    .where("id", "=", jobId)
+    .executeTakeFirst();
+  if (job === undefined || isTerminal(jobStatus.parse(job.status))) return undefined;
+  const current = currentAttempts(await findAttempts(trx, jobId));
+  return current.find(({ attempt, endedAt }) => attempt === number && endedAt === null);
+}
+
 /** What the worker of an attempt does; undefined where the job or the attempt has ended. */
 export async function findAssignment(
   trx: WriteTransaction["trx"],
   jobId: string,
   number: number,
 ): Promise<NewAssignment | undefined> {
-  const row = await trx.selectFrom("jobs").selectAll().where("id", "=", jobId).executeTakeFirst();
-  if (row === undefined) return undefined;
+  const attempt = await findOpenAttempt(trx, jobId, number);
+  if (attempt === undefined) return undefined;
+  const jobs = trx.selectFrom("jobs").selectAll();
+  const row = await jobs.where("id", "=", jobId).executeTakeFirstOrThrow();
   const job = parseJob(row.document);
-  const current = currentAttempts(await findAttempts(trx, jobId));
-  const attempt = current.find((one) => one.attempt === number);
-  if (attempt === undefined || attempt.endedAt !== null || isTerminal(job.status)) return undefined;
   const { id, kind, recipe, dryRun } = job;
   const step = attempt.part?.step;
   const isLater = step === "optimize" || step === "assemble";

@@ -21,7 +21,11 @@ import { originColumns } from "../people/owner-records.ts";
 import { readWaitingJobs } from "../people/usage-records.ts";
 import { listDataSources } from "../../contract/jobs/recipe-data.ts";
 import { ServiceError } from "../../contract/errors.ts";
-import { findUploadHash, isFolderSource } from "../../contract/models/model-source.ts";
+import {
+  findUploadHash,
+  isFolderSource,
+  missingUploadError,
+} from "../../contract/models/model-source.ts";
 import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { limits } from "../../contract/limits.ts";
 
@@ -214,11 +218,6 @@ export async function requireUploads(
 ): Promise<void> {
   const [missing] = await findMissingUploads(trx, project, listNamedUploads(jobs));
   if (missing !== undefined) throw missingUploadError(missing);
-}
-
-/** For a job that names an upload which its project does not have. */
-export function missingUploadError(sha256: string): ServiceError {
-  return new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
 }
 
 const hashesPerQuery = 200;

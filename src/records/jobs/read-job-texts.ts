@@ -3,7 +3,7 @@ import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { parseJob } from "./find-record.ts";
 import type { Schema } from "../database/schema.ts";
 
-/** Rows of jobs, of which nothing is selected yet. */
+/** Rows of jobs, with nothing selected yet. */
 type SelectedJobs = SelectQueryBuilder<Schema, "jobs", object>;
 type JobColumns = ExpressionBuilder<Schema, "jobs">;
 

@@ -1,5 +1,5 @@
 import { applyEvent } from "./apply-event.ts";
-import { findAssignment } from "./find-assignment.ts";
+import { findAssignment, findOpenAttempt } from "./find-assignment.ts";
 import {
   addEndedStage,
   type AttemptRecord,
@@ -25,6 +25,7 @@ import {
   type Store,
   type WriteTransaction,
 } from "../database/store.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** What workers ask and report. */
 export function workerRecords(store: Store) {
@@ -39,6 +40,13 @@ export function workerRecords(store: Store) {
         .executeTakeFirst();
       return row?.attempt;
     },
+
+    /** Whether neither the job nor the attempt has ended. */
+    isOpen: (jobId: string, attempt: number) =>
+      runReadTransaction(
+        store,
+        async (trx) => (await findOpenAttempt(trx, jobId, attempt)) !== undefined,
+      ),
 
     /** What the worker of an attempt does; undefined where the job or the attempt has ended. */
     findAssignment: (jobId: string, attempt: number) =>
@@ -138,7 +146,7 @@ function advanceAttempt(attempt: AttemptRecord, event: WorkerEvent): AttemptReco
 }
 
 function lostEventsLine(count: number, at: string): NewLine {
-  const events = count === 1 ? "1 event of the worker was" : `${count} events of the worker were`;
+  const events = formatCount(count, "event of the worker was", "events of the worker were");
   const text = `(${events} lost while the service could not be reached)`;
   return { at, stream: "stderr", text };
 }

@@ -45,10 +45,21 @@ export function idempotencyRecords({ db, now }: Store) {
   };
 }
 
+/** Another request with the same key has been answered since this one looked for an answer. */
+export class AnsweredMeanwhile extends Error {
+  readonly answer: string;
+
+  constructor(answer: string) {
+    super("The request has been answered");
+    this.answer = answer;
+  }
+}
+
 /**
  * Creates something in a transaction which also stores the answer that repetitions of the request
  * get.
- * @throws ServiceError idempotency_key_reused, idempotency_in_progress
+ * @throws ServiceError idempotency_key_reused
+ * @throws AnsweredMeanwhile
  */
 export function createOnce<T>(
   store: Store,
@@ -58,13 +69,9 @@ export function createOnce<T>(
   if (request === undefined) return runWriteTransaction(store, create);
   return runWriteTransaction(store, async (writing) => {
     const { trx, now } = writing;
-    const { project, tokenId, key, hash, seal } = request;
-    if ((await findSealedAnswer(trx, now, request)) !== undefined) {
-      const message = `The first request with Idempotency-Key "${key}" is still being answered`;
-      throw new ServiceError("idempotency_in_progress", message, {
-        headers: { "retry-after": "1" },
-      });
-    }
+    const { project, tokenId, key, hash, seal, unseal } = request;
+    const earlier = await findSealedAnswer(trx, now, request);
+    if (earlier !== undefined) throw new AnsweredMeanwhile(unseal(earlier));
     const created = await create(writing);
     const answer = seal(JSON.stringify(created));
     const row = { body_hash: hash, answer, created_at: now.toISOString() };

@@ -119,7 +119,7 @@ async function requireRoom({ trx }: WriteTransaction, project: string): Promise<
     .where("project", "=", project)
     .executeTakeFirstOrThrow();
   if (Number(count) <= limits.members) return;
-  const message = `The project has ${limits.members} members, as many as it may; use groups`;
+  const message = `The project has ${limits.members} members, the most allowed; use groups`;
   throw new ServiceError("too_many_members", message);
 }
 

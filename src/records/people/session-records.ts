@@ -26,7 +26,7 @@ export interface NewSession extends Pick<Session, "browser" | "expiresAt" | "met
   readonly hash: string;
 }
 
-/** Links by which people sign in, and people who are signed in. */
+/** Links that people sign in with, and people who are signed in. */
 export function sessionRecords(store: Store) {
   const { db, now } = store;
   return {

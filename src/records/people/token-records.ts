@@ -19,7 +19,7 @@ export interface NewToken {
   /** SHA-256 of the token, hexadecimal. */
   readonly hash: string;
   readonly expiresAt: string | null;
-  /** Trust policy by which it was issued for an identity token. */
+  /** Trust policy that it was issued under for an identity token. */
   readonly policy: string | null;
   /** The run that it was given to, where it was issued for an identity token. */
   readonly workflow?: Workflow | undefined;

@@ -1,5 +1,5 @@
 import { createBatch } from "./create-batch.ts";
-import { findCreated, readIdempotency, replayedHeaders } from "./idempotency.ts";
+import { createOnce } from "./idempotency.ts";
 import { requireRecorded } from "./require-job.ts";
 import { requireOwnSuite } from "./require-own-suite.ts";
 import { requireAllowedReport, resolveReport } from "./resolve-report.ts";
@@ -11,12 +11,13 @@ import { hasScope, reachedOrigin } from "../../contract/people/may.ts";
 import { creationOwner } from "../../contract/people/principal.ts";
 import { retriedBatch } from "../../contract/routes/batch-routes.ts";
 import { findRequester } from "../../records/people/audit-records.ts";
+import type { CreatingRequest } from "../../records/people/idempotency-records.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import { linkFormerTrace, requestSpan } from "../http/request-id.ts";
 import type { ServerContext } from "../http/server-context.ts";
 
-/** Starts jobs of a batch anew, by default those that failed. */
+/** Starts jobs of a batch again, by default those that failed. */
 const retryBatch: RouteHandlers["retryBatch"] = async (context, input) => {
   const { caller, params, query, audit } = input;
   const statuses = query.status ?? ["Failed"];
@@ -33,20 +34,21 @@ const retryBatch: RouteHandlers["retryBatch"] = async (context, input) => {
   const repeated = describeRepeated(batch);
   if (repeated.revision?.recordBaseline) await requireOwnSuite(context, caller, repeated);
   const body = { batch: batch.id, statuses };
-  const idempotency = readIdempotency({ ...input, body });
-  const earlier = await findCreated(context.records, idempotency, retriedBatch);
-  if (earlier) return { status: 202, json: earlier, headers: replayedHeaders };
-  await context.requireSpace();
-  const created = await resubmitJobs(context, creationOwner(caller), {
-    batch: repeated,
-    jobs,
-    report: await findOwnReport(context, caller, batch.id),
-    createdBy: findRequester(audit),
-    traceparent: requestSpan(input.request)?.traceparent,
-    audit,
-    idempotency,
-  });
-  return { status: 202, json: created, headers: {} };
+  const create = async (idempotency: CreatingRequest["idempotency"]) => {
+    await context.requireSpace();
+    return resubmitJobs(context, creationOwner(caller), {
+      batch: repeated,
+      jobs,
+      report: await findOwnReport(context, caller, batch.id),
+      createdBy: findRequester(audit),
+      traceparent: requestSpan(input.request)?.traceparent,
+      audit,
+      idempotency,
+    });
+  };
+  const asked = { ...input, body };
+  const { created, headers } = await createOnce(context.records, asked, retriedBatch, create);
+  return { status: 202, json: created, headers };
 };
 
 /**
@@ -89,19 +91,17 @@ export const batchHandlers: BatchHandlers = {
     const submission = report
       ? await resolveReport(context, caller, { ...request, report })
       : { request, report };
-    const idempotency = readIdempotency(input);
-    const earlier = await findCreated(context.records, idempotency, batchSchema);
-    const created =
-      earlier ??
-      (await createBatch(context, creationOwner(caller), {
+    const create = (idempotency: CreatingRequest["idempotency"]) =>
+      createBatch(context, creationOwner(caller), {
         ...submission,
         createdBy: findRequester(audit),
         traceparent: requestSpan(input.request)?.traceparent,
         audit,
         idempotency,
-      }));
+      });
+    const { created, headers } = await createOnce(context.records, input, batchSchema, create);
     const location = `/v1/batches/${created.id}`;
-    return { status: 202, json: created, headers: { location, ...(earlier && replayedHeaders) } };
+    return { status: 202, json: created, headers: { location, ...headers } };
   },
 
   async listBatches({ records }, { caller, query }) {

@@ -9,8 +9,8 @@ import type { ServerContext } from "../http/server-context.ts";
 /** Receives GitHub's events, which are signed and have no access token. */
 export function bindGitHubWebhook(app: Hono, context: ServerContext): void {
   const enterBody = createConcurrencyLimit({
-    all: limits.webhooksAtOnce,
-    perCaller: limits.webhooksAtOncePerAddress,
+    all: limits.githubEventsAtOnce,
+    perCaller: limits.githubEventsAtOncePerAddress,
   });
   app.post("/github/webhook", async (c) => {
     const { github } = context;
@@ -28,5 +28,5 @@ export function bindGitHubWebhook(app: Hono, context: ServerContext): void {
 /** Its signature is known only after it was read, so that anybody's has to be. */
 async function readEventBody(request: Request, place: Disposable): Promise<Uint8Array> {
   using _ = place;
-  return await readBoundedBody(request, limits.webhookBytes);
+  return await readBoundedBody(request, limits.githubEventBytes);
 }

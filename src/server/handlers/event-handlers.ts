@@ -30,7 +30,7 @@ async function streamEvents(
   const last = await records.changeLog.last();
   const lastEvent = headers["last-event-id"];
   const seen = lastEvent === undefined ? after : Number(lastEvent);
-  // A number that is not of these records, such as from before a restore, begins anew.
+  // A number that is not of these records, such as from before a restore, starts over.
   const start = { search, after: Math.min(seen ?? last, last), follow: follow === "true" };
   const enter = () => enterStream(caller.project);
   using _room = enter();

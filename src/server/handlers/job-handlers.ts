@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { findCreated, readIdempotency, replayedHeaders } from "./idempotency.ts";
+import { createOnce } from "./idempotency.ts";
 import { requireJob, requireRecorded } from "./require-job.ts";
 import { resolveJobs } from "./resolve-jobs.ts";
 import type { Caller } from "../../auth/authenticate.ts";
@@ -21,13 +21,14 @@ import { redactSource } from "../../contract/text/redact-source.ts";
 import { parseJob } from "../../records/jobs/find-record.ts";
 import type { NewJob } from "../../records/jobs/insert-jobs.ts";
 import { type AuditedChange, findRequester } from "../../records/people/audit-records.ts";
+import type { CreatingRequest } from "../../records/people/idempotency-records.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import { isETagMatch, JsonText } from "../http/build-response.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import { linkFormerTrace, requestSpan } from "../http/request-id.ts";
 import type { ServerContext } from "../http/server-context.ts";
 
-/** Starts a job anew that has ended: the same model, target, recipe, gates and labels. */
+/** Starts a job that has ended again: the same model, target, recipe, gates and labels. */
 const retryJob: RouteHandlers["retryJob"] = async (context, input) => {
   const { caller, params } = input;
   const former = await requireJob(context.records, caller, params.id);
@@ -143,16 +144,15 @@ async function startJob(
 ): Promise<StartedJob> {
   const { records, executor } = context;
   const { caller, audit } = input;
-  const idempotency = readIdempotency(input);
-  const earlier = await findCreated(records, idempotency, jobSchema);
-  if (earlier) {
-    return { job: earlier, headers: { location: `/v1/jobs/${earlier.id}`, ...replayedHeaders } };
-  }
-  await context.requireSpace();
-  const newJob = await resolveJob(context, kind, input);
-  const job = await records.jobs.create(caller.project, newJob, { idempotency, audit });
-  executor.submit(caller.project, [job.id]);
-  return { job, headers: { location: `/v1/jobs/${job.id}` } };
+  const create = async (idempotency: CreatingRequest["idempotency"]) => {
+    await context.requireSpace();
+    const newJob = await resolveJob(context, kind, input);
+    const job = await records.jobs.create(caller.project, newJob, { idempotency, audit });
+    executor.submit(caller.project, [job.id]);
+    return job;
+  };
+  const { created: job, headers } = await createOnce(records, input, jobSchema, create);
+  return { job, headers: { location: `/v1/jobs/${job.id}`, ...headers } };
 }
 
 async function resolveJob(
@@ -242,7 +242,7 @@ interface ShownJob {
 function shareReads(context: ServerContext): (project: string, id: string) => Promise<ShownJob> {
   const reading = new Map<string, Promise<ShownJob | undefined>>();
   const { changes } = context.records;
-  changes.onChanged((id) => reading.delete(id));
+  changes.on("changed", (id) => reading.delete(id));
   changes.onGap(() => reading.clear());
   const begin = (id: string) => {
     const read = readShownJob(context, id).finally(() => {

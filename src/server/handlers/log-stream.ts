@@ -92,18 +92,16 @@ export interface LogFeeds {
   readonly open: (jobId: string, format: LogFormat) => LogFeed;
 }
 
-const textEncoder = new TextEncoder();
-
 /** The logs that are followed now. */
 export function createLogFeeds({ jobs, logs, changes }: Records): LogFeeds {
   const followed = new Map<string, FollowedLog>();
-  changes.onChanged((id) => followed.get(id)?.change());
+  changes.on("changed", (id) => followed.get(id)?.change());
   changes.onGap(() => followed.forEach((log) => log.change()));
 
   async function readChunk(jobId: string, format: LogFormat, { after, version }: Position) {
     const status = await jobs.findStatus(jobId);
     const lines = await logs.readPage(jobId, after);
-    const bytes = textEncoder.encode(lines.map(format.line).join(""));
+    const bytes = encoder.encode(lines.map(format.line).join(""));
     return { bytes, lastSeq: lines.at(-1)?.seq ?? after, status, version };
   }
 

@@ -91,7 +91,7 @@ export const modelHandlers: ModelHandlers = {
 function checkModelBytes(files: readonly ModelFile[], maxModelBytes: number): void {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   if (bytes <= maxModelBytes) return;
-  const message = `The files have ${bytes} bytes, allowed are ${maxModelBytes}`;
+  const message = `The files have ${bytes} bytes; at most ${maxModelBytes} are allowed`;
   throw new ServiceError("model_too_large", message);
 }
 
@@ -120,7 +120,7 @@ function parseContentRange(header: string, maxBytes: number): number {
     throw validationError([{ pointer: "header/content-range", message }]);
   }
   if (size > maxBytes) {
-    const message = `The model has ${size} bytes, ${maxBytes} are allowed`;
+    const message = `The model has ${size} bytes; at most ${maxBytes} are allowed`;
     throw new ServiceError("payload_too_large", message);
   }
   return first;

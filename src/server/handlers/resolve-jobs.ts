@@ -9,7 +9,11 @@ import {
   findUnmeasuredGate,
   findUnsupportedField,
 } from "../../contract/jobs/resolve-recipe.ts";
-import { findUploadHash, isLocatedSource } from "../../contract/models/model-source.ts";
+import {
+  findUploadHash,
+  isLocatedSource,
+  missingUploadError,
+} from "../../contract/models/model-source.ts";
 import type { ModelReference } from "../../contract/models/model.ts";
 import type { Owner } from "../../contract/people/principal.ts";
 import { type JobFields, jobFromRequest, type NewJob } from "../../records/jobs/insert-jobs.ts";
@@ -193,7 +197,7 @@ async function checkFixedSource(
   if (sha256 !== undefined) {
     const search = { project, repository: origin?.repository, sha256 };
     if ((await records.projectBlobs.has(search)) && (await blobs.find(sha256))) return;
-    throw new ServiceError("model_not_found", `No file with SHA-256 ${sha256} was uploaded`);
+    throw missingUploadError(sha256);
   }
   checkUrl(new URL(source), limits.allowPrivateAddresses);
 }

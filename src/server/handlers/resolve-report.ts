@@ -52,7 +52,7 @@ export async function resolveReport(
 function requireInstallation({ project }: Caller): void {
   if (project === defaultProject) return;
   const message =
-    `Cannot be had in project "${project}" by a token that no workflow was given: only in ` +
+    `Not available in project "${project}" by a token that no workflow was given: only in ` +
     `"${defaultProject}"`;
   throw validationError([{ pointer: "/report/github", message }]);
 }
@@ -64,7 +64,7 @@ function ruledBase(workflow: Workflow): string | null {
 
 function requireGitHubApp(github: GitHubApp | undefined): asserts github is GitHubApp {
   if (github) return;
-  const message = "Cannot be had: this service has no GitHub App in its settings";
+  const message = "Not available: this service has no GitHub App in its settings";
   throw validationError([{ pointer: "/report/github", message }]);
 }
 
@@ -77,7 +77,7 @@ export async function requireAllowedReport(
   requireGitHubApp(github);
   const { issuer } = parseRepositoryId(workflow.repositoryId);
   if (!github.isIssuer(issuer)) {
-    const message = `Cannot be had: the issuer of the workflow's identity is "${issuer}", not the one of ${github.webUrl}`;
+    const message = `Not available: the issuer of the workflow's identity is "${issuer}", not the one of ${github.webUrl}`;
     throw validationError([{ pointer: "/report/github", message }]);
   }
   const { repository, sha } = batch.report.github;
@@ -88,7 +88,7 @@ export async function requireAllowedReport(
   }
   const { report: rules } = workflow;
   if (rules === null) {
-    const message = "Cannot be had: the trust policy of the access token allows no check runs";
+    const message = "Not available: the trust policy of the access token allows no check runs";
     throw validationError([{ pointer: "/report/github", message }]);
   }
   const fields: FieldError[] = checkReportRules(rules, batch, ruledBase(workflow));

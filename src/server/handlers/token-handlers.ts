@@ -5,7 +5,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { may, requirePermission } from "../../contract/people/may.ts";
 import { restrictScopes } from "../../contract/people/role.ts";
 import { createdToken, type Scope, type Token } from "../../contract/people/token.ts";
-import { findCreated, readIdempotency, replayedHeaders } from "./idempotency.ts";
+import { createOnce } from "./idempotency.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import type { ServerContext } from "../http/server-context.ts";
@@ -33,19 +33,12 @@ export const tokenHandlers: TokenHandlers = {
     const { personId } = input.caller;
     const project = await requireProject(context, input.caller, input.body.project);
     requireOwnScopes(input.caller, input.body.scopes);
-    const idempotency = readIdempotency(input);
-    const earlier = await findCreated(records, idempotency, createdToken);
-    const fields = {
-      ...input.body,
-      project,
-      personId,
-      now: now(),
-      audit: input.audit,
-      idempotency,
-    };
-    const created = earlier ?? (await createToken(records, fields));
+    const fields = { ...input.body, project, personId, now: now(), audit: input.audit };
+    const { created, headers } = await createOnce(records, input, createdToken, (idempotency) =>
+      createToken(records, { ...fields, idempotency }),
+    );
     const location = `/v1/tokens/${created.id}`;
-    return { status: 201, json: created, headers: { location, ...(earlier && replayedHeaders) } };
+    return { status: 201, json: created, headers: { location, ...headers } };
   },
 
   async exchangeToken({ exchangeToken }, { body }) {

@@ -3,7 +3,7 @@ import { limits } from "../../contract/limits.ts";
 import { createdWebhook } from "../../contract/deliveries/webhook.ts";
 import { checkUrl } from "../../storage/public-address.ts";
 import { generateWebhookSecret } from "../../webhooks/sign-event.ts";
-import { findCreated, readIdempotency, replayedHeaders } from "./idempotency.ts";
+import { createOnce } from "./idempotency.ts";
 import { validationError } from "../http/field-errors.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
@@ -31,13 +31,12 @@ export const webhookHandlers: WebhookHandlers = {
   async createWebhook({ records, limits: { allowPrivateAddresses } }, input) {
     const { caller, body, audit } = input;
     requireReceiver(body.url, allowPrivateAddresses);
-    const idempotency = readIdempotency(input);
-    const earlier = await findCreated(records, idempotency, createdWebhook);
     const request = { ...body, secret: generateWebhookSecret() };
-    const created =
-      earlier ?? (await records.webhooks.create(caller.project, request, { idempotency, audit }));
+    const { created, headers } = await createOnce(records, input, createdWebhook, (idempotency) =>
+      records.webhooks.create(caller.project, request, { idempotency, audit }),
+    );
     const location = `/v1/webhooks/${created.id}`;
-    return { status: 201, json: created, headers: { location, ...(earlier && replayedHeaders) } };
+    return { status: 201, json: created, headers: { location, ...headers } };
   },
 
   async getWebhook({ records }, { caller, params }) {

@@ -3,7 +3,7 @@ import { limits } from "../../contract/limits.ts";
 import type { InputProblem } from "../../contract/parse-input.ts";
 import { truncate } from "../../contract/text/truncate.ts";
 
-/** Each problem with the JSON pointer of its field behind `prefix`. */
+/** Each problem with the JSON pointer of its field after `prefix`. */
 export function fieldErrors(prefix: string, problems: readonly InputProblem[]): FieldError[] {
   return problems.map(({ path, message }) => ({
     pointer: [prefix, ...path.map(escapePointer)].join("/"),

@@ -227,7 +227,7 @@ export async function readBoundedBody(
 export function checkDeclaredLength(request: Request, maxBytes: number): void {
   const declared = readDeclaredLength(request);
   if (declared <= maxBytes) return;
-  const message = `The body has ${declared} bytes, ${maxBytes} are allowed`;
+  const message = `The body has ${declared} bytes; at most ${maxBytes} are allowed`;
   throw new ServiceError("payload_too_large", message);
 }
 

@@ -40,7 +40,7 @@ export function createServiceMetrics(sources: MetricSources): ServiceMetrics {
   if (sources.tracing) registerDroppedSpans(registry, sources.tracing);
   const observeEnd = registerEndedJobs(registry);
   const { records } = sources;
-  const stop = records.changes.onEnded((id) => {
+  const stop = records.changes.on("ended", (id) => {
     // The records may be closed meanwhile, with the process.
     void records.metrics.findJob(id).then(
       (job) => job && observeEnd(job),

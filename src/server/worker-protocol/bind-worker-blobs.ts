@@ -1,7 +1,12 @@
 import type { Hono } from "hono";
+import { invalidTokenError } from "../../auth/authenticate.ts";
 import { limits } from "../../contract/limits.ts";
 import { sha256 as sha256Schema } from "../../contract/models/model.ts";
-import { type UploadAnswer, uploadQuestion } from "../../contract/worker-protocol/transfers.ts";
+import {
+  assignedBlobs,
+  type UploadAnswer,
+  uploadQuestion,
+} from "../../contract/worker-protocol/transfers.ts";
 import type { Blob } from "../../storage/blob-store.ts";
 import { checkContentSize } from "../../storage/receive-file.ts";
 import { blobResponse } from "../http/blob-response.ts";
@@ -10,7 +15,7 @@ import { notFoundError } from "../http/problem-response.ts";
 import { parseBody, readJson } from "../http/read-request.ts";
 import type { ServerContext } from "../http/server-context.ts";
 import { storeUpload } from "../handlers/model-handlers.ts";
-import { authenticateWorker, findJobProject, requireWorkingWorker } from "./worker-access.ts";
+import { authenticateWorker, findJobProject } from "./worker-access.ts";
 
 /**
  * Files of workers while their attempt runs: what those that share no disk with the service read,
@@ -21,8 +26,9 @@ export function bindWorkerBlobs(app: Hono, context: ServerContext): void {
   app.get(path, async (c) => {
     const { raw } = c.req;
     const [id, sha256] = [c.req.param("id"), parseSha256(c.req.param("sha256"))];
-    const worker = await authenticateWorking(context, raw, id);
-    const blob = (await worker.canRead(sha256)) ? await context.blobs.find(sha256) : undefined;
+    const { attempt } = await authenticateWorking(context, raw, id);
+    const isReadable = await mayRead(context, id, attempt, sha256);
+    const blob = isReadable ? await context.blobs.find(sha256) : undefined;
     if (blob === undefined) throw notFoundError("file", sha256);
     if (raw.method === "HEAD") return c.body(null, 200, { "content-length": String(blob.bytes) });
     const address = await context.blobs.direct?.findAddress(sha256);
@@ -97,9 +103,26 @@ async function acceptUpload(context: ServerContext, jobId: string, sha256: strin
   return blob;
 }
 
-/** @throws ServiceError unauthorized, too_many_requests */
+/**
+ * The worker of an attempt that has not ended.
+ * @throws ServiceError unauthorized, too_many_requests
+ */
 async function authenticateWorking(context: ServerContext, request: Request, id: string) {
-  return requireWorkingWorker(context, id, await authenticateWorker(context, request, id));
+  const worker = await authenticateWorker(context, request, id);
+  if (await context.records.workers.isOpen(id, worker.attempt)) return worker;
+  throw invalidTokenError(`Attempt ${worker.attempt} at job "${id}" is over`);
+}
+
+/** Whether a worker's assignment names a blob, or its job has stored it. */
+async function mayRead(
+  { records }: ServerContext,
+  jobId: string,
+  attempt: number,
+  sha256: string,
+): Promise<boolean> {
+  if (await records.jobBlobs.has(jobId, sha256)) return true;
+  const assignment = await records.workers.findAssignment(jobId, attempt);
+  return assignment !== undefined && assignedBlobs(assignment).has(sha256);
 }
 
 /** @throws ServiceError not_found */

@@ -23,12 +23,13 @@ const assignmentCost = 20;
 
 /** @throws ServiceError job_finished where the attempt has ended */
 async function readAssignment(context: ServerContext, id: string, request: Request) {
-  const { records, limits } = context;
+  const { records } = context;
   const { attempt, countRequests } = await authenticateWorker(context, request, id);
   countRequests(assignmentCost);
   const assignment = await records.workers.findAssignment(id, attempt);
   if (assignment) {
-    return { ...assignment, earlierCosts: await records.workers.findEarlierCosts(id), limits };
+    const earlierCosts = await records.workers.findEarlierCosts(id);
+    return { ...assignment, earlierCosts, limits: context.limits };
   }
   throw new ServiceError("job_finished", `Attempt ${attempt} at job "${id}" is over`);
 }

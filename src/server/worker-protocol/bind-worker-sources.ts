@@ -63,8 +63,8 @@ function endWithAttempt(
   body: Dispatcher.ResponseData["body"],
 ): Disposable {
   const check = async () => {
-    const assignment = await records.workers.findAssignment(id, attempt);
-    if (assignment === undefined) body.destroy(new Error("The attempt is over"));
+    if (await records.workers.isOpen(id, attempt)) return;
+    body.destroy(new Error("The attempt is over"));
   };
   const timer = setInterval(() => {
     // While the records cannot be read, nobody says that it is over.
@@ -80,7 +80,7 @@ function findConnection(env: unknown): Socket | undefined {
 }
 
 /**
- * A body that breaks off ends the worker's connection, behind what has come of it: the worker asks
+ * A body that breaks off ends the worker's connection, after what has come of it: the worker asks
  * for the rest. An answer that fails would end with the error's text.
  */
 function relayBody(

@@ -1,35 +1,9 @@
-import {
-  type AuthenticatedWorker,
-  invalidTokenError,
-  readBearerToken,
-} from "../../auth/authenticate.ts";
-import { assignedBlobs, reportedBlob } from "../../contract/worker-protocol/transfers.ts";
+import { type AuthenticatedWorker, readBearerToken } from "../../auth/authenticate.ts";
+import { reportedBlob } from "../../contract/worker-protocol/transfers.ts";
 import type { WorkerEvent } from "../../contract/worker-protocol/messages.ts";
 import { validationError } from "../http/field-errors.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import type { ServerContext } from "../http/server-context.ts";
-
-/** A worker of the job whose attempt has not ended. */
-interface WorkingWorker {
-  /** Whether the worker may read a blob: what its assignment names and what its job has stored. */
-  canRead(sha256: string): Promise<boolean>;
-}
-
-/** @throws ServiceError unauthorized where the attempt or the job has ended */
-export async function requireWorkingWorker(
-  { records }: Pick<ServerContext, "records">,
-  jobId: string,
-  { attempt }: AuthenticatedWorker,
-): Promise<WorkingWorker> {
-  const assignment = await records.workers.findAssignment(jobId, attempt);
-  if (assignment === undefined) {
-    throw invalidTokenError(`Attempt ${attempt} at job "${jobId}" is over`);
-  }
-  const assigned = assignedBlobs(assignment);
-  return {
-    canRead: async (sha256) => assigned.has(sha256) || records.jobBlobs.has(jobId, sha256),
-  };
-}
 
 /**
  * Refuses events that report blobs which the job's workers have not stored, since its callers could

@@ -2,6 +2,7 @@ import { mkdir, readdir } from "node:fs/promises";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { nameArtifacts } from "../../records/blobs/list-referenced-blobs.ts";
 import { StartError } from "../../settings/parse-environment.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 
 /** What a backup or a restoration copied. */
 interface CopiedFiles {
@@ -29,7 +30,7 @@ export async function copyFiles(
 /** `database` is where the jobs are looked up that have the missing files. */
 export function describeCopies(copied: CopiedFiles, folder: string, database: string): string {
   const { files, bytes } = copied;
-  const summary = `Records and ${files} files (${formatBytes(bytes)}) are in "${folder}"`;
+  const summary = `Records and ${formatCount(files, "file")} (${formatBytes(bytes)}) are in "${folder}"`;
   return [summary, ...describeMissing(copied, database)].join("\n");
 }
 

@@ -42,7 +42,7 @@ export async function startHttpServer(
     readonly port: number;
     /** Whose connections are those of many callers; without it nobody's are. */
     readonly isTrustedProxy?: (address: string) => boolean;
-    /** By which requests come only over TLS; without it none do. */
+    /** With it requests come only over TLS; without it none do. */
     readonly certificate?: TlsCertificate | undefined;
   },
   limits = defaultConnectionLimits,

@@ -27,7 +27,7 @@ export interface TlsCertificate {
 }
 
 /**
- * The certificate by which the service answers; undefined where the settings name none.
+ * The service's certificate; undefined where the settings name none.
  * @throws StartError
  */
 export async function readTlsCertificate(

@@ -51,7 +51,7 @@ export const settings = z.object({
     .optional()
     .describe(
       [
-        "File with a secret of 43 letters, digits, `-` or `_`, by which the first administrator",
+        "File with a secret of 43 letters, digits, `-` or `_`, with which the first administrator",
         "signs in once, at `/sign-in#SECRET`; it counts until somebody with a role has signed in.",
       ].join(" "),
     ),

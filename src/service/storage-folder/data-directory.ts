@@ -29,7 +29,7 @@ export function lockDataDirectory(directory: string): Disposable {
 /**
  * Makes the data directory and its database, with hashes of tokens and everybody's jobs, readable
  * by their owner only. SQLite gives its other files the mode of the database.
- * @throws StartError where the database of stored files is lost, or the directory is none to write
+ * @throws StartError where the database of stored files is lost, or the directory cannot be written
  */
 export async function makePrivate(place: RecordsPlace): Promise<void> {
   try {
@@ -69,7 +69,7 @@ export async function requireDatabase(directory: string, database: string): Prom
   if (!(await hasFiles(blobs))) return;
   const state = stats === undefined ? "is missing" : "is empty";
   const message = `The database "${database}" ${state}, while "${blobs}" has files of its jobs`;
-  throw new StartError(`${message}: ${restoreAdvice}, or take the files away to begin anew`);
+  throw new StartError(`${message}: ${restoreAdvice}, or remove the files to start over`);
 }
 
 async function hasFiles(folder: string): Promise<boolean> {

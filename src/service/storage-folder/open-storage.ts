@@ -70,7 +70,7 @@ async function requireOnlyReplica({ replica }: Records): Promise<void> {
   throw new StartError(message);
 }
 
-/** Everything of which a part expires. */
+/** Everything with parts that expire. */
 function listExpiring(
   { records, blobs }: Pick<ServiceStorage, "records" | "blobs">,
   { retention, now }: StorageOptions,

@@ -6,7 +6,7 @@ interface Purgeable {
   purge(): Promise<unknown>;
 }
 
-/** After the start, which has other work. */
+/** Lets the start finish first. */
 const firstMs = 60_000;
 const intervalMs = 3_600_000;
 

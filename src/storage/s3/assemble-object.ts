@@ -13,7 +13,7 @@ interface Part {
 
 interface Assembly {
   readonly parts: readonly Part[];
-  /** Content behind the parts. */
+  /** Content after the parts. */
   readonly tail: Uint8Array;
   readonly signal: AbortSignal | undefined;
 }

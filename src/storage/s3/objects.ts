@@ -41,7 +41,7 @@ export async function putObject(
   return { etag: readEtag(readAnswerHeader(answer, "etag"), key) };
 }
 
-/** Headers by which a server refuses content with another hash. */
+/** Headers that make a server refuse content with another hash. */
 export function checksumHeaders(sha256: string): Record<string, string> {
   return { "x-amz-checksum-sha256": Buffer.from(sha256, "hex").toString("base64") };
 }

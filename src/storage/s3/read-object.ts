@@ -53,7 +53,7 @@ export async function* readObject(
 
 interface ObjectVersion {
   readonly etag: string;
-  /** Byte behind the last one that is read. */
+  /** Byte after the last one that is read. */
   readonly stop: number;
 }
 

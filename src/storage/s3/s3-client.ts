@@ -196,7 +196,7 @@ function unavailableError(cause: unknown): ServiceError {
   return new ServiceError("unavailable", `The S3 server does not answer: ${reason}`, { cause });
 }
 
-/** Whether the server failed at a request, and would at another one: to clean up is in vain. */
+/** Whether the server failed at a request, and would fail at one that cleans up. */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof ServiceError && error.code === "unavailable";
 }
@@ -213,7 +213,7 @@ interface PresignedRequest {
   readonly seconds: number;
 }
 
-/** Address by which anyone can send a request for a while, with the headers that are signed. */
+/** Address that lets anyone send a request for a while, with the headers that are signed. */
 export async function presignRequest(
   access: S3Access,
   { method, key, headers = {}, seconds }: PresignedRequest,

@@ -41,7 +41,7 @@ interface ChunkedContent {
 
 /**
  * Stores a source as further chunks, below a folder.
- * @returns what is behind the last full chunk, not measured yet
+ * @returns what is after the last full chunk, not measured yet
  * @throws ServiceError payload_too_large
  */
 export async function storeChunks(
@@ -81,7 +81,7 @@ interface MeasuredChunks {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Makes chunks and what is behind them one object. */
+/** Makes chunks and what is after them one object. */
 export async function joinChunks(
   client: S3Client,
   key: string,

@@ -21,7 +21,8 @@ export function limitLookups() {
 }
 
 function tooManyError(): ServiceError {
-  const message = `${lookupLimits.waitingOfProject} names of models wait to be looked up, as many as may`;
+  const { waitingOfProject: most } = lookupLimits;
+  const message = `${most} names of models wait to be looked up already, the most allowed`;
   const headers = { "retry-after": String(retrySeconds) };
   return new ServiceError("unavailable", message, { headers });
 }

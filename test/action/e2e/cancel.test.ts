@@ -170,7 +170,7 @@ test("a cancelled step reports, though GitHub lets its check run wait", async (t
   const { gitHub, runner, inputs } = await prepareWaitingJobs(t);
   gitHub.fail({ operation: "checks/create", fault: gitHubFaults.secondaryLimit(100) });
   const step = await runner.start(inputs);
-  await step.untilLog(/secondary rate limit is reached; going on in 100 s/);
+  await step.untilLog(/secondary rate limit is reached; continuing in 100 s/);
   await step.untilLog(/^Batch batch-/m);
   const { signals, outputs, summary } = await step.cancel();
   assert.deepEqual([signals, outputs["conclusion"]], [["SIGINT"], "cancelled"]);

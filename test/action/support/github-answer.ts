@@ -1,13 +1,21 @@
 import type { FieldError } from "./github-rules.ts";
 
-/** Who asks: the app that a token was made for. */
+/** Who asks: the app that a token was made for, or the person. */
 export interface Caller {
   readonly id: number;
   readonly slug: string;
+  readonly isPerson?: boolean;
+}
+
+export function callerLogin({ slug, isPerson }: Caller): string {
+  return isPerson === true ? slug : `${slug}[bot]`;
 }
 
 /** The app that the tokens of workflows belong to. */
 export const actionsApp: Caller = { id: 15_368, slug: "github-actions" };
+
+/** A member of the repository, who has made an access token of her own. */
+export const person: Caller = { id: 583_231, slug: "octocat", isPerson: true };
 
 export interface Call {
   readonly params: Readonly<Record<string, string>>;

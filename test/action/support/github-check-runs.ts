@@ -34,6 +34,8 @@ export function createCheckRuns(addresses: Addresses) {
 
   const operations: Operations = {
     "checks/create"(call) {
+      if (call.caller.isPerson === true)
+        return forbidden("You must authenticate via a GitHub App.");
       const fields = checkRunFields.parse(call.body);
       const errors = checkRunErrors(fields);
       if (errors.length > 0) return refusal(errors);

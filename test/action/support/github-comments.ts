@@ -1,5 +1,6 @@
 import {
   type Call,
+  callerLogin,
   forbidden,
   notFound,
   type Operations,
@@ -28,7 +29,7 @@ export function createComments(addresses: Addresses) {
     "issues/update-comment"({ params, body: sent, caller }) {
       const stored = all.find(({ comment }) => String(comment.id) === params["comment_id"]);
       if (stored === undefined) return notFound;
-      if (stored.comment.user?.login !== `${caller.slug}[bot]`)
+      if (caller.isPerson !== true && stored.comment.user?.login !== callerLogin(caller))
         return forbidden("Resource not accessible by integration");
       const { body } = commentFields.parse(sent);
       const errors = commentErrors(body);
@@ -59,10 +60,10 @@ function newComment(
     html_url: `${addresses.server}/${repository}/pull/${params["issue_number"]}#issuecomment-${id}`,
     issue_url: `${issues}/${params["issue_number"]}`,
     body,
-    user: userResource(addresses, `${caller.slug}[bot]`),
+    user: userResource(addresses, callerLogin(caller)),
     created_at: at,
     updated_at: at,
     author_association: "NONE",
-    performed_via_github_app: appResource(addresses, caller),
+    performed_via_github_app: caller.isPerson === true ? null : appResource(addresses, caller),
   };
 }

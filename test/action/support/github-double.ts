@@ -3,13 +3,16 @@ import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import type { TestContext } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import {
   actionsApp,
   type Answer,
   type Caller,
+  callerLogin,
   forbidden,
   notFound,
   type Operations,
+  person,
   refusal,
 } from "./github-answer.ts";
 import { createApps, type InstalledApp } from "./github-apps.ts";
@@ -28,7 +31,7 @@ import {
 } from "./github-resources.ts";
 
 interface RecordedRequest {
-  /** Such as `checks/create`; empty where the path names none. */
+  /** Such as `checks/create`, or `graphql`; empty where the path names none. */
   readonly operation: string;
   readonly method: string;
   readonly path: string;
@@ -50,12 +53,17 @@ interface OrderedFault {
   readonly isDone?: boolean;
 }
 
-/** A stand-in for GitHub's REST interface with one repository, which holds every request to GitHub's OpenAPI document. */
+/**
+ * A stand-in for GitHub's REST interface with one repository, which holds every request to GitHub's
+ * OpenAPI document. Of GraphQL it knows who asks.
+ */
 export interface GitHub {
   /** What a workflow finds as GITHUB_API_URL. */
   readonly url: string;
   /** A workflow's token. */
   readonly token: string;
+  /** The personal access token of a member of the repository. */
+  readonly memberToken: string;
   /** Variables that lead a workflow's step here. */
   readonly environment: Readonly<Record<"GITHUB_API_URL" | "GITHUB_SERVER_URL", string>>;
   /** What the workflow's token may do now. */
@@ -111,6 +119,7 @@ async function createGitHub(
   { root = "", permissions: given, app }: GitHubOptions,
 ) {
   const document = await loadGitHubInterface(root);
+  const graphqlPath = `${root.replace(/\/v3$/, "")}/graphql`;
   const checkRuns = createCheckRuns(addresses);
   const comments = createComments(addresses);
   const apps = createApps(addresses, app);
@@ -141,6 +150,7 @@ async function createGitHub(
     ...given,
   };
   const token = `ghs_${randomBytes(18).toString("hex")}`;
+  const memberToken = `ghp_${randomBytes(18).toString("hex")}`;
   const requests: RecordedRequest[] = [];
   const faults: { operation: string | undefined; fault: GitHubFault; isDone: boolean }[] = [];
   const brokenAnswers: string[] = [];
@@ -153,6 +163,7 @@ async function createGitHub(
       /^(?:bearer|token) (\S+)$/i.exec(headers["authorization"] ?? "") ?? [];
     if (operation.startsWith("apps/")) return (await apps.isSignedBy(presented)) ? app : undefined;
     if (presented === token) return actionsApp;
+    if (presented === memberToken) return person;
     return apps.hasMade(presented) ? app : undefined;
   }
 
@@ -176,6 +187,7 @@ async function createGitHub(
       );
     const caller = await authenticateCaller(request, operation);
     if (caller === undefined) return faultAnswer(gitHubFaults.unauthorized);
+    if (operation === "graphql") return answerQuery(request.body, caller);
     const carried = operations[operation];
     if (carried === undefined) return notFound;
     if (isTooFast(request)) return faultAnswer(gitHubFaults.secondaryLimit(60));
@@ -194,7 +206,8 @@ async function createGitHub(
   }
 
   async function answer(request: GitHubRequest): Promise<Sent | "reset"> {
-    const { operation = "", params = {} } = document.match(request) ?? {};
+    const { operation = "", params = {} } =
+      request.path === graphqlPath ? { operation: "graphql" } : (document.match(request) ?? {});
     const index = faults.findIndex(
       (one) => one.operation === undefined || one.operation === operation,
     );
@@ -217,6 +230,7 @@ async function createGitHub(
   const gitHub: GitHub = {
     url: addresses.api,
     token,
+    memberToken,
     environment: { GITHUB_API_URL: addresses.api, GITHUB_SERVER_URL: addresses.server },
     permissions,
     requests,
@@ -230,6 +244,13 @@ async function createGitHub(
     },
   };
   return { gitHub, answer, brokenAnswers };
+}
+
+function answerQuery(body: unknown, caller: Caller): Answer {
+  const isKnown = isDeepStrictEqual(body, { query: "{ viewer { login } }" });
+  return isKnown
+    ? { status: 200, body: { data: { viewer: { login: callerLogin(caller) } } } }
+    : { status: 200, body: { errors: [{ message: "Not known to the stand-in" }] } };
 }
 
 function faultAnswer({ status, headers, message }: Exclude<GitHubFault, "reset">): Answer {

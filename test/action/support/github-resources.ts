@@ -51,7 +51,7 @@ export function userResource({ api, server }: Addresses, login: string): User {
     repos_url: `${url}/repos`,
     events_url: `${url}/events{/privacy}`,
     received_events_url: `${url}/received_events`,
-    type: "Bot",
+    type: login.endsWith("[bot]") ? "Bot" : "User",
     site_admin: false,
   };
 }

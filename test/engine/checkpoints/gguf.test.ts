@@ -134,19 +134,19 @@ const lies: readonly [what: string, parts: Parts, code: string, message: RegExp]
     "a type that is not read",
     { tensors: [{ name: "a", type: 16 }] },
     "model_unsupported",
-    /tensor "a": type 16 is not read; known are F32, F16, Q4_0/,
+    /tensor "a": type 16 is not read; the known ones are F32, F16, Q4_0/,
   ],
   [
     "rows that are no whole blocks",
     { tensors: [{ name: "a", dims: [40, 2], type: 8 }] },
     "model_invalid",
-    /tensor "a": ne: \[2, 40\] has rows that are no whole blocks of 32/,
+    /tensor "a": ne: \[2, 40\] has rows that are not whole blocks of 32/,
   ],
   [
     "an offset that is not aligned",
     { tensors: [{ name: "a", offset: 4 }], body: 64 },
     "model_invalid",
-    /tensor "a": offset: 4 is no multiple of 32/,
+    /tensor "a": offset: 4 is not a multiple of 32/,
   ],
   [
     "tensors that overlap",

@@ -73,7 +73,7 @@ const lies: readonly [what: string, parts: Parts, code: string, message: RegExp]
     "a gap between tensors",
     { header: { a: tensor(0, 4), b: tensor(8, 12) }, body: Buffer.alloc(12) },
     "model_invalid",
-    /tensor "b": data_offsets: it begins at 8 and leaves a gap behind "a"/,
+    /tensor "b": data_offsets: it begins at 8 and leaves a gap after "a"/,
   ],
   [
     "a tensor beyond the file",
@@ -91,7 +91,7 @@ const lies: readonly [what: string, parts: Parts, code: string, message: RegExp]
     "a type that is not read",
     { header: { a: tensor(0, 8, { dtype: "I64", shape: [1] }) }, body: Buffer.alloc(8) },
     "model_unsupported",
-    /tensor "a": dtype "I64" is not read; known are F32, F16, BF16, F8_E4M3/,
+    /tensor "a": dtype "I64" is not read; the known ones are F32, F16, BF16, F8_E4M3/,
   ],
   [
     "a field that is not known",

@@ -25,13 +25,13 @@ const refusals: readonly [what: string, family: string, fields: object, message:
     "an architecture that is not known",
     "llama",
     { model_type: "mamba" },
-    /^config\.json: model_type "mamba" is not known; known are llama, mistral, qwen2, .*gemma3_text$/,
+    /^config\.json: model_type "mamba" is not known; the known ones are llama, mistral, qwen2, .*gemma3_text$/,
   ],
   [
     "a field that is not known",
     "llama",
     { attention_multiplier: 0.5 },
-    /^config\.json: the field "attention_multiplier" is not known; known are model_type, hidden_size/,
+    /^config\.json: the field "attention_multiplier" is not known; the known ones are model_type, hidden_size/,
   ],
   [
     "a field of another family",
@@ -62,7 +62,7 @@ const refusals: readonly [what: string, family: string, fields: object, message:
     "another kind of rotary embedding",
     "llama",
     { rope_parameters: { rope_type: "yarn", rope_theta: 1e4, factor: 4 } },
-    /^config\.json: rope type "yarn" is not known; known are default, linear, llama3$/,
+    /^config\.json: rope type "yarn" is not known; the known ones are default, linear, llama3$/,
   ],
   [
     "a kind of rotary embedding without one of its fields",
@@ -188,6 +188,6 @@ test("a shard that is missing, or holds what the index does not say, is named", 
   await writeFile(indexFile, index({ "model.norm.weight": "../model.safetensors" }));
   await assert.rejects(openOriginal(file, 1e9), {
     code: "model_invalid",
-    message: /no index of weights/,
+    message: /not an index of weights/,
   });
 });

@@ -82,9 +82,9 @@ for (const family of ["llama3", "qwen2", "qwen3"]) {
 const refusals: readonly [recorded: string, message: RegExp][] = [
   [
     "qwen2 with YaRN",
-    /^model\.gguf: the metadata "qwen2\.rope\.scaling\.type" is not known; known are qwen2\.block/,
+    /^model\.gguf: the metadata "qwen2\.rope\.scaling\.type" is not known; the known ones are qwen2\.block/,
   ],
-  ["qwen3 in two files", /^model\.gguf: split\.count 2 is not known; known are 0, 1$/],
+  ["qwen3 in two files", /^model\.gguf: split\.count 2 is not known; the known ones are 0, 1$/],
 ];
 
 for (const [recorded, message] of refusals) {

@@ -131,7 +131,7 @@ const otherScale: Plant = {
     }
   },
   nodes: ["c"],
-  reason: /^moves "b", which is rounded by another scale behind it$/v,
+  reason: /^moves "b", which is rounded by another scale after it$/v,
 };
 
 const plants: Readonly<Record<DialectName, readonly Plant[]>> = {

@@ -154,9 +154,9 @@ const wrong: [what: string, files: Record<string, Uint8Array>, message: RegExp][
     /takes 16 bytes; its file holds 8/,
   ],
   [
-    "the file is no .npy",
+    "the file is not an .npy file",
     { "x.npy": strToU8("hello, this is a text") },
-    /"x.npy" cannot be read: It is no .npy/,
+    /"x.npy" cannot be read: It is not an .npy/,
   ],
   [
     "the header is a program",

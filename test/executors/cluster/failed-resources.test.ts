@@ -66,6 +66,37 @@ test(
   },
 );
 
+test("jobs of a batch that the cluster does not take say so with its words", options, async (t) => {
+  const service = await startClusterService(t, await createTestNamespace());
+  const { api, client } = service;
+  const body = { models: [model], targets: ["cpu", "cpu-int8"] };
+  const { id, jobs } = await client.call("submitBatch", { body });
+  await until("the Batch is there", () => api.get(batches, id).catch(() => undefined));
+  // As the operator writes it.
+  const message = "Cannot create compressionjobs: denied request: not here";
+  const cause = { reason: "resource_invalid", message };
+  const failures = [{ job: `${id}-0000`, model: "detector", target: "cpu", ...cause }];
+  const status = { status: "Running" as const, marks: "f.", failures };
+  await api.patch(batches, id, { status }, { subresource: "status" });
+  const { error } = await untilJob(service, jobs[0]?.id ?? "", "Failed");
+  assert.deepEqual(error, { code: "resource_invalid", message });
+  const params = { id: jobs[1]?.id ?? "" };
+  assert.equal((await client.call("getJob", { params })).statusReason, "queued");
+
+  const refused = { statusReason: "not_submitted", statusMessage: "exceeded quota" };
+  await api.patch(batches, id, { status: refused }, { subresource: "status" });
+  const untilReason = (wanted: string) =>
+    until(`the next job is ${wanted}`, async () => {
+      const job = await client.call("getJob", { params });
+      return job.statusReason === wanted && job;
+    });
+  const { statusMessage } = await untilReason("not_submitted");
+  assert.equal(statusMessage, "The cluster does not take the job yet: exceeded quota");
+  const taken = { statusReason: null, statusMessage: null };
+  await api.patch(batches, id, { status: taken }, { subresource: "status" });
+  await untilReason("queued");
+});
+
 test("a Batch that fails fast for want of an upload is cancelled", options, async (t) => {
   const service = await startClusterService(t, await createTestNamespace());
   const missing = { source: `upload:sha256:${"0".repeat(64)}`, name: "missing" };

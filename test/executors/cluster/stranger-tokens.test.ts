@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { createPodAuthentication } from "../../../src/executors/cluster/pod-authentication.ts";
+import { PodAuthentication } from "../../../src/executors/cluster/pod-authentication.ts";
 import { PodLogCollector } from "../../../src/executors/cluster/pod-log-collector.ts";
 import { UnreadLogs } from "../../../src/executors/cluster/unread-logs.ts";
 import { objectKey } from "../../../src/kubernetes/object-key.ts";
@@ -26,7 +26,7 @@ async function startAuthentication() {
   const clock = { now: start };
   const { namespace } = client;
   const known = { name: "known", namespace, uid: "1", resourceVersion: "1", creationTimestamp: "" };
-  const workers = createPodAuthentication({
+  const workers = new PodAuthentication({
     client,
     namespaces: { own: client.namespace, others: [] },
     records,

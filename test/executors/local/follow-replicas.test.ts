@@ -9,16 +9,16 @@ test("jobs of a replica are taken over once it is gone, not while it may reconne
   t.after(() => records.close());
   const { id } = await records.jobs.create("default", makeNewJob());
   await records.attempts.begin(id, "hash");
-  let [looks, knowsOthers] = [0, false];
+  let [looks, isListComplete] = [0, false];
   const replica = {
     ...records.replica,
     isLeader: () => ++looks > 0,
     listRunning: async () => new Set<number>(),
-    knowsOthers: () => knowsOthers,
+    isListComplete: () => isListComplete,
   };
   const takenWhileKnown: boolean[] = [];
   const jobs = {
-    add: () => takenWhileKnown.push(knowsOthers),
+    add: () => takenWhileKnown.push(isListComplete),
     remove: () => {},
     listRunning: () => [],
     stop: () => {},
@@ -32,7 +32,7 @@ test("jobs of a replica are taken over once it is gone, not while it may reconne
     await until("others are looked for", () => looks > before);
   };
   for (let i = 0; i < 4; i++) await lookAgain();
-  knowsOthers = true;
+  isListComplete = true;
   while (takenWhileKnown.length === 0) await lookAgain();
   assert.deepEqual(takenWhileKnown, [true]);
   const [job] = await records.attempts.listUnfinished();

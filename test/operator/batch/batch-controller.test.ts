@@ -226,7 +226,7 @@ test("a cancelled batch is Cancelled when the last of its jobs is", { skip }, as
   const cancelling = await untilSeen(batches, ([one]) =>
     one?.status?.status === "Cancelling" ? one.status : undefined,
   );
-  assert.equal(cancelling.statusMessage, "2 of 6 jobs have still to stop");
+  assert.equal(cancelling.statusMessage, "2 of 6 jobs are still stopping");
   await playJob(client, "off-0000", { status: "Cancelled" });
   await playJob(client, "off-0001", { status: "Completed" });
   const status = await untilSeen(batches, ([one]) =>
@@ -465,13 +465,16 @@ test("a batch whose jobs the cluster refuses says why, until it has them", { ski
   await cluster.kubectl(["create", ...quota, hard]);
   const spec = makeSpec({ models: 1, targets: ["cpu"] });
   await client.create(batchType, { metadata: { name: "refused" }, spec });
-  const message = await untilSeen(operator.batches, ([one]) => one?.status?.statusMessage);
-  assert.match(message, /^Cannot create compressionjobs: .* is forbidden: .*quota/);
+  const { statusReason, statusMessage } = await untilSeen(operator.batches, ([one]) =>
+    one?.status?.statusMessage === undefined ? undefined : one.status,
+  );
+  assert.equal(statusReason, "not_submitted");
+  assert.match(statusMessage ?? "", /^Cannot create compressionjobs: .* is forbidden: .*quota/);
   await cluster.kubectl(["delete", ...quota]);
   const { status } = await untilSeen(operator.batches, ([one]) =>
     one?.status?.marks === "m" ? one : undefined,
   );
-  assert.equal(status?.statusMessage, undefined);
+  assert.deepEqual([status?.statusReason, status?.statusMessage], [undefined, undefined]);
 });
 
 test("nothing is written where nothing has changed", { skip }, async () => {

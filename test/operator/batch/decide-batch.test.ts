@@ -247,6 +247,18 @@ test("a name that a foreign resource has fails its job, one of an earlier batch 
   );
 });
 
+test("a job that the API server denies has failed, and the others go on", () => {
+  const simulated = new SimulatedBatch(makeBatch({ models: 1 }));
+  const denied = new Map([[0, "Cannot create compressionjobs: denied request"]]);
+  const { status, create } = decideBatch({ ...simulated.observedState(), denied });
+  assert.deepEqual([status.marks, create], ["f.", [1]]);
+  const [failure] = status.failures ?? [];
+  assert.deepEqual(
+    [failure?.job, failure?.reason, failure?.message],
+    ["nightly-0000", "resource_invalid", "Cannot create compressionjobs: denied request"],
+  );
+});
+
 test("a batch whose jobs would be too large together creates none, and says which field it is", () => {
   const exclude = Array.from({ length: 100 }, (_, i) => `${i}`.padStart(200, "x"));
   const overrides = exclude.map((match) => ({ match, scheme: "int8-weight" as const }));

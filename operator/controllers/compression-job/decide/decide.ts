@@ -1,5 +1,5 @@
 import { decideCancel, isCancelRequested } from "./cancel.ts";
-import { remainingDeadlineSeconds } from "./deadline-seconds.ts";
+import { remainingDeadlineSeconds } from "./deadline.ts";
 import { type Action, combineDecisions, type Decision } from "./decision.ts";
 import { deleteExpiredWorkerJobs, finalizeEndedJob } from "./after-end.ts";
 import {
@@ -9,7 +9,7 @@ import {
   finishCompressionJob,
   followReport,
 } from "./job-end.ts";
-import { reportAttempts } from "./lost-attempts.ts";
+import { reportAttempts } from "./report-attempts.ts";
 import { removeLostPods } from "./lost-pods.ts";
 import { monitorStep, requestSyncs } from "./monitor-step.ts";
 import { firstStep, nextStep, planWork, startStep } from "./plan-work.ts";

@@ -1,4 +1,4 @@
-import { checkDeadline, deadlineError } from "./deadline-seconds.ts";
+import { checkDeadline, deadlineError } from "./deadline.ts";
 import { type Action, type Decision, noActions } from "./decision.ts";
 import { pascalCase } from "./pascal-case.ts";
 import {
@@ -10,7 +10,7 @@ import {
   podEndTime,
   readPodEnd,
 } from "./pod-failure-policy.ts";
-import { checkStartFailure } from "./pod-start-seconds.ts";
+import { checkStartFailure } from "./pod-start.ts";
 import { statusPatch, transitionPatch } from "./status-patch.ts";
 import type { ObservedStep, StepEnd } from "./step-end.ts";
 import { firstAnswer } from "./waiting.ts";

@@ -1,8 +1,8 @@
 import { checkSuspended, suspendStep } from "./cancel.ts";
-import { remainingDeadlineSeconds, workedSeconds } from "./deadline-seconds.ts";
+import { remainingDeadlineSeconds, workedSeconds } from "./deadline.ts";
 import { combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
 import { podEndTime } from "./pod-failure-policy.ts";
-import { checkPodWarning, checkUnstartedPod, podStartDeadline } from "./pod-start-seconds.ts";
+import { checkPodWarning, checkUnstartedPod, podStartDeadline } from "./pod-start.ts";
 import { reportWait } from "./report-wait.ts";
 import { areAllScheduled, checkHeldBackPod, checkUnscheduledPod } from "./scheduling.ts";
 import { firstAnswer, type StepWait, type WaitingStep } from "./waiting.ts";

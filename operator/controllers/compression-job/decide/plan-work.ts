@@ -1,5 +1,5 @@
 import { reportSuspended } from "./cancel.ts";
-import { deadlineError, remainingDeadlineSeconds } from "./deadline-seconds.ts";
+import { deadlineError, remainingDeadlineSeconds } from "./deadline.ts";
 import { combineDecisions, type Decision, requeueAt } from "./decision.ts";
 import { addFinalizer } from "./after-end.ts";
 import { failCompressionJob } from "./job-end.ts";

@@ -8,7 +8,7 @@ import {
 import { workerExit } from "../../../../src/contract/worker-protocol/exit-codes.ts";
 import type { KubernetesJob } from "../../../../src/kubernetes/resources.ts";
 import type { WorkerPod } from "../observe/worker-pod.ts";
-import { deadlineError, hasPassedDeadline } from "./deadline-seconds.ts";
+import { deadlineError, hasPassedDeadline } from "./deadline.ts";
 import type { ObservedStep, StepEnd } from "./step-end.ts";
 
 type PodFailurePolicy = NonNullable<NonNullable<KubernetesJob["spec"]>["podFailurePolicy"]>;
@@ -23,8 +23,8 @@ export const backoffLimit = maxAttempts - 1 + maxDisruptions;
 const stoppedExits: readonly number[] = [workerExit.cancelled, workerExit.terminated];
 
 /**
- * What a second attempt would not change fails the Job. A worker that was stopped counts where the
- * cluster says that it disrupted the pod, and not where its Job was suspended, as a queue may do
+ * A failure that would repeat fails the Job. A worker that was stopped counts where the cluster
+ * says that it disrupted the pod, and not where its Job was suspended, as a queue may do
  * any number of times.
  */
 export const podFailurePolicy: PodFailurePolicy = {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
 import type { JobCosts } from "../../../../src/contract/jobs/telemetry.ts";
+import { setBounded } from "../../../../src/limits/bounded-map.ts";
 
 type Resource = Pick<CompressionJob, "metadata" | "spec" | "status">;
 
@@ -19,11 +20,7 @@ export class KnownCosts {
     const key = workKey(resource);
     const createdAt = resource.metadata.creationTimestamp;
     if ((this.#known.get(key)?.createdAt ?? "") > createdAt) return;
-    // A map has its keys in the order in which they were set first.
-    this.#known.delete(key);
-    this.#known.set(key, { createdAt, costs });
-    const [oldest] = this.#known.keys();
-    if (oldest !== undefined && this.#known.size > maxKnown) this.#known.delete(oldest);
+    setBounded(this.#known, key, { createdAt, costs }, maxKnown);
   }
 
   find(resource: Pick<Resource, "metadata" | "spec">): JobCosts | undefined {

@@ -1,3 +1,4 @@
+import { setBounded } from "../../../../src/limits/bounded-map.ts";
 import type { JobSettings } from "./job-settings.ts";
 import type { KnownCosts } from "./known-costs.ts";
 import type { ObservedState } from "./observed-state.ts";
@@ -156,9 +157,7 @@ export class FirstSeen {
   note(uid: string, now: number): number {
     const known = this.#times.get(uid);
     if (known !== undefined) return known;
-    this.#times.set(uid, now);
-    const [oldest] = this.#times.keys();
-    if (oldest !== undefined && this.#times.size > maxTimes) this.#times.delete(oldest);
+    setBounded(this.#times, uid, now, maxTimes);
     return now;
   }
 }

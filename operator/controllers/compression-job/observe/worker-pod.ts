@@ -3,6 +3,7 @@ import { parseOptionalTime } from "./worker-job.ts";
 import { resourceLabels } from "../../../../src/contract/custom-resources/resource-labels.ts";
 import { workerContainer } from "../../../../src/contract/worker-protocol/messages.ts";
 import type { Stored } from "../../../../src/kubernetes/resources.ts";
+import { findDisruption } from "../../../../src/resources/disruption.ts";
 import type { ObservedPod } from "../../../../src/resources/observed-resources.ts";
 
 /** How a worker's process ended. */
@@ -57,7 +58,8 @@ export function toWorkerPod(
   { metadata, spec, status = {} }: Stored<ObservedPod>,
   deletionSeenAt: number,
 ): WorkerPod {
-  const { phase = "Pending", startTime, reason = "", message = "", conditions = [] } = status;
+  const { phase = "Pending", startTime, reason = "", message = "" } = status;
+  const disruption = findDisruption(status);
   return {
     name: metadata.name,
     uid: metadata.uid,
@@ -69,7 +71,8 @@ export function toWorkerPod(
     phase,
     reason,
     message,
-    ...(readDisruption(conditions) ?? readRejection(status)),
+    disruption: disruption?.cause,
+    disruptedAt: parseOptionalTime(disruption?.since),
     deletionDeadline: readDeletionDeadline(metadata, deletionSeenAt),
     unscheduled: readUnscheduled(status, metadata.creationTimestamp),
     ...readContainerState(status, metadata.creationTimestamp),
@@ -114,26 +117,6 @@ export function isHeldBack({ phase, node, unscheduled, deletionDeadline }: Worke
 
 export function podStartTime({ startedAt, createdAt }: WorkerPod): number {
   return startedAt ?? createdAt;
-}
-
-type Disruption = Pick<WorkerPod, "disruption" | "disruptedAt">;
-
-function readDisruption(conditions: NonNullable<PodStatus["conditions"]>): Disruption | undefined {
-  const found = conditions.find(
-    ({ type, status }) => type === "DisruptionTarget" && status === "True",
-  );
-  if (found === undefined) return undefined;
-  const { reason = "unknown", lastTransitionTime } = found;
-  return { disruption: reason, disruptedAt: parseOptionalTime(lastTransitionTime) };
-}
-
-/**
- * A node refuses what the scheduler gave it while its devices are not ready, or it is full or shuts
- * down, and only the kubelet's message says so.
- */
-function readRejection({ phase, message = "" }: PodStatus): Disruption {
-  const isRejected = phase === "Failed" && message.startsWith("Pod was rejected: ");
-  return { disruption: isRejected ? "RejectedByNode" : undefined, disruptedAt: undefined };
 }
 
 function readDeletionDeadline(

@@ -238,7 +238,7 @@ function explainMove(lint: Lint, rounding: NodeProto): Unfused[] {
   const parameters = (node: NodeProto) =>
     [findCodeType(lint, node), ...node.input.slice(1).map((name) => readNumber(lint, name))].join();
   if (parameters(restoring) === parameters(rounding)) return [];
-  return describe(mover, `moves ${quoteName(source)}, which is rounded by another scale behind it`);
+  return describe(mover, `moves ${quoteName(source)}, which is rounded by another scale after it`);
 }
 
 /** Why a value is rounded to no use: it comes from floating point, and goes there. */

@@ -3,7 +3,7 @@ import type { WeightConsumer } from "../find-weights.ts";
 import type { NodeDescription } from "../graph-rewrite.ts";
 import { countBlocks } from "../kernels/block-format.ts";
 import { broadcastScaleDims } from "./describe-storage.ts";
-import { intAttributes } from "./int-attributes.ts";
+import { intAttributes } from "../../onnx/node-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 import { splitNibbles, unpackZeroPoints } from "./unpack-nibbles.ts";
 import type { AffineStorage, BlockStorage } from "../weight-format.ts";

@@ -142,7 +142,7 @@ function planOffsetStorage(
   if (storage instanceof Obstacle) return storage;
   const { order, k, n } = storage.shape;
   if (findPayload(model, weight.tensor)?.kind !== "checkpoint" || order === "kn") {
-    return new Obstacle("is no weight of a checkpoint, whose blocks can have offsets");
+    return new Obstacle("is not a weight of a checkpoint, whose blocks can have offsets");
   }
   if (k % blockSize !== 0) {
     return new Obstacle(`has rows of ${k} values, not of whole blocks`);
@@ -172,7 +172,7 @@ function listBlockCandidates(
   return [candidateOf(packed, operations, operations), candidateOf(rows, operations)];
 }
 
-/** Rows of each matrix from which on its columns have scales of their own: they take room. */
+/** Fewest rows of a matrix whose columns have scales of their own: they take room. */
 const minBatchRows = 16;
 
 /** A scale for each channel where all consumers have their channels along one axis. */
@@ -204,7 +204,7 @@ function planStaticStorage(weight: Weight, recipe: Recipe): AffineStorage | Obst
   return storage instanceof Obstacle ? storage : { ...storage, dialect };
 }
 
-/** Whether every consumer takes a weight as matrices, one behind the other. */
+/** Whether every consumer takes a weight as matrices, one after the other. */
 function isMatrixBatch(weight: Weight): boolean {
   const dims = weightDims(weight);
   const [rows = 1] = dims.slice(-2);

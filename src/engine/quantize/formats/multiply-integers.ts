@@ -2,7 +2,7 @@ import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { WeightConsumer } from "../find-weights.ts";
 import type { GraphRewrite, NodeDescription, QuantizedActivation } from "../graph-rewrite.ts";
 import { requireProductMatrix } from "./consumer-matrix.ts";
-import { intAttributes } from "./int-attributes.ts";
+import { intAttributes } from "../../onnx/node-attributes.ts";
 import { replaceMatrixProduct } from "./replace-matrix-product.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 import type { AffineStorage } from "../weight-format.ts";

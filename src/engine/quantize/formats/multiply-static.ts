@@ -72,7 +72,7 @@ export function findSource(index: GraphIndex, scope: Scope, name: string): strin
 /** Nodes in a row that a value is followed through. */
 const maxMoves = 16;
 
-/** What is rounded of a result: the value behind its activation, where it has one. */
+/** What is rounded of a result: the value after its activation, where it has one. */
 function findResult(index: GraphIndex, { node, scope }: WeightConsumer) {
   const own = at(node.output, 0);
   const value = index.find(scope, own);

@@ -1,5 +1,5 @@
 import { at } from "../../onnx/at.ts";
-import { findAttribute } from "../../onnx/node-attributes.ts";
+import { findAttribute, intAttributes } from "../../onnx/node-attributes.ts";
 import { type NodeProto, TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import { tensorSource } from "../../onnx/read-tensor.ts";
 import { isAttributeSet, operatorName } from "../channel-axis.ts";
@@ -10,7 +10,6 @@ import type { ProductBias } from "../tasks/weight-task.ts";
 import { countElements } from "../../onnx/tensor-shape.ts";
 import type { AffineStorage, WeightFormat } from "../weight-format.ts";
 import { requireProductMatrix } from "./consumer-matrix.ts";
-import { intAttributes } from "./int-attributes.ts";
 import {
   findSource,
   isConvolution,

@@ -4,7 +4,7 @@ import { countBlocks } from "../kernels/block-format.ts";
 import { broadcastScaleDims } from "./describe-storage.ts";
 import { operatorName } from "../channel-axis.ts";
 import { weightDims } from "../find-weights.ts";
-import { intAttributes } from "./int-attributes.ts";
+import { intAttributes } from "../../onnx/node-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 import { unpackNibbles, unpackZeroPoints } from "./unpack-nibbles.ts";
 import type {

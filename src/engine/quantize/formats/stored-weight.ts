@@ -1,12 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { countElements } from "../../onnx/tensor-shape.ts";
-import { nodeWith } from "../../onnx/node-attributes.ts";
+import { intAttributes, integerListAttribute, nodeWith } from "../../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType, TensorProtoSchema } from "../../onnx/onnx_pb.js";
 import type { NodeProto } from "../../onnx/onnx_pb.js";
 import type { Weight, WeightConsumer } from "../find-weights.ts";
 import type { GraphRewrite, NodeDescription } from "../graph-rewrite.ts";
 import type { AxisRange } from "./consumer-matrix.ts";
-import { intAttributes, integerListAttribute } from "./int-attributes.ts";
 
 /** A weight that is stored quantized, while the nodes that take it are written. */
 export class StoredWeight {

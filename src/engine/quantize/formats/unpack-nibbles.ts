@@ -1,8 +1,7 @@
-import { stringAttribute } from "../../onnx/node-attributes.ts";
+import { intAttributes, stringAttribute } from "../../onnx/node-attributes.ts";
 import { TensorProto_DataType as DataType } from "../../onnx/onnx_pb.js";
 import type { NodeDescription } from "../graph-rewrite.ts";
 import { countBlocks, type BlockFormat } from "../kernels/block-format.ts";
-import { intAttributes } from "./int-attributes.ts";
 import type { StoredWeight } from "./stored-weight.ts";
 
 type AddNode = (part: string, node: Omit<NodeDescription, "output">) => string;

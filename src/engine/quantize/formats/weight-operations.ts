@@ -6,7 +6,7 @@ import {
   requireProductMatrix,
 } from "./consumer-matrix.ts";
 import { gatherAffineRows, gatherPackedRows } from "./gather-rows.ts";
-import { intAttributes } from "./int-attributes.ts";
+import { intAttributes } from "../../onnx/node-attributes.ts";
 import { multiplyIntegers } from "./multiply-integers.ts";
 import { findStaticObstacle, multiplyStatic } from "./multiply-static.ts";
 import { findRecurrentObstacle, quantizeLstm } from "./quantize-lstm.ts";
@@ -211,7 +211,7 @@ function losesCastScales({ scope, view: { elementType } }: WeightConsumer): bool
   return elementType === DataType.FLOAT16 && scope.outer !== undefined;
 }
 
-/** The inputs of products, with the sum of each block behind them: once for all products. */
+/** The inputs of products, with the sum of each block after them: once for all products. */
 function joinBlockSums(
   stored: StoredWeight,
   inputs: string,

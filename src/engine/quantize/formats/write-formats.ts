@@ -2,7 +2,7 @@ import { at } from "../../onnx/at.ts";
 import type { FormatPlan } from "./choose-formats.ts";
 import { countStorageBytes, describeStorage } from "./describe-storage.ts";
 import { divideInputs } from "./divide-inputs.ts";
-import { intAttributes } from "./int-attributes.ts";
+import { intAttributes } from "../../onnx/node-attributes.ts";
 import { isStatic } from "./multiply-static.ts";
 import { addCorrectedBias, addStaticBias, type ComputedBias } from "./product-bias.ts";
 import { restoreWeight } from "./restore-weight.ts";

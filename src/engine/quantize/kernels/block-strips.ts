@@ -152,7 +152,7 @@ interface RowsToStage {
   readonly length: number;
 }
 
-/** Copies rows one behind the other, with zeros for rows missing to a multiple of four. */
+/** Copies rows one after the other, with zeros for rows missing to a multiple of four. */
 function stageRows(values: Float32Array, { from, stride, rows, length }: RowsToStage): void {
   const input = memoryOffsets.input / 4;
   if (length === stride) simdFloats.set(values.subarray(from, from + rows * length), input);

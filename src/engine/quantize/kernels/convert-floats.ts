@@ -62,7 +62,7 @@ function sumCounts(index: number): number {
   return simdWords.subarray(at, at + 4).reduce((total, lane) => total + lane, 0);
 }
 
-/** Widens half-precision values, all of which single precision has. */
+/** Widens half-precision values, which single precision has exactly. */
 export function float16ToFloat32(halves: Uint16Array, into: Float32Array): void {
   widenHalves(halves, into, simd.fromHalves);
 }

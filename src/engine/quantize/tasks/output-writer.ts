@@ -32,7 +32,7 @@ export class OutputWriter implements Disposable {
     }
   }
 
-  /** Writes rows that are packed one behind the other. Elements beside them stay as they are. */
+  /** Writes rows that are packed one after the other. Elements beside them stay as they are. */
   writeRectangle(payload: number, content: ArrayBufferView, rectangle: OutputRectangle): void {
     const { bits, rowElements, firstRow, firstElement, rows, elements } = rectangle;
     const first = firstRow * rowElements + firstElement;

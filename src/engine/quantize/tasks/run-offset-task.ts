@@ -9,7 +9,7 @@ import { createMatMulNBitsBlocks } from "../kernels/block-format.ts";
 import { quantizeBlocks } from "../kernels/quantize-blocks.ts";
 import { separateOffsets } from "../kernels/separate-offsets.ts";
 
-/** Quantizes rows some at a time, each with the offsets of its blocks behind it. */
+/** Quantizes rows some at a time, each with the offsets of its blocks after it. */
 export function* runOffsetTask(
   task: OffsetTask,
   output: OutputWriter,

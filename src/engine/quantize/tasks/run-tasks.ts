@@ -13,7 +13,7 @@ import type { ModelTask, PlacedTask, RunTasksOptions, TaskResult } from "./weigh
 /** Source bytes below which threads are not worth their start, which takes some 40 ms. */
 const minParallelBytes = 64 * 1024 * 1024;
 const maxThreads = 16;
-/** Their tasks come in the order of the files, and no budget of memory chooses among them. */
+/** Fewer, since fetched tasks run in the order of the files without a budget of memory. */
 const maxFetchingThreads = 8;
 
 /** Runs all tasks, in threads if there is enough to do. @returns results in the tasks' order */

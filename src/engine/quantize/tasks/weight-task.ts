@@ -47,7 +47,7 @@ interface PlannedWeight extends SourceWeight {
 /** Quantizes with one scale for each matrix or for each of its channels. */
 export interface AffineTask extends PlannedWeight, ChannelLayout {
   readonly kind: "linear";
-  /** Matrices of a batch, one behind the other, with scales of their own; 1 for other tensors. */
+  /** Matrices of a batch, one after the other, with scales of their own; 1 for other tensors. */
   readonly matrices: number;
   readonly format: AffineFormat;
   /** That the weight is multiplied by before it is rounded. */
@@ -76,7 +76,7 @@ export interface BlockTask extends PlannedWeight {
    * DequantizeLinear whose blocks run along axis 0 or 1.
    */
   readonly layout: "matmul" | "gather" | "columns" | "rows";
-  /** Matrices of a batch, one behind the other; so are their results. */
+  /** Matrices of a batch, one after the other; so are their results. */
   readonly matrices: number;
   /** Of one matrix. */
   readonly shape: MatrixShape;
