@@ -1,4 +1,3 @@
-import { redactSource } from "../text/redact-source.ts";
 import type { PartialRecipe, Recipe } from "./recipe.ts";
 
 /** Where the data of a recipe is, with the path of the field below `recipe`. */
@@ -26,9 +25,4 @@ export function replaceDataSources(recipe: Recipe, replace: (source: string) => 
     ...(calibration && { calibration: withData(calibration) }),
     evaluation: withData(evaluation),
   };
-}
-
-/** The recipe as it may be shown: its readers need not be able to fetch the data. */
-export function redactRecipe(recipe: Recipe): Recipe {
-  return replaceDataSources(recipe, redactSource);
 }
