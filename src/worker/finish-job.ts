@@ -10,7 +10,7 @@ import { toJobError } from "./to-job-error.ts";
 import type { JobError } from "../contract/errors.ts";
 import type { Artifact } from "../contract/jobs/artifact.ts";
 import { formatRatio, type Latency, type LatencyRatio } from "../contract/jobs/latency.ts";
-import { redactRecipe } from "../contract/jobs/redact-recipe.ts";
+import { redactRecipe } from "../contract/jobs/recipe-data.ts";
 import type { ModelDiff } from "../contract/jobs/model-diff.ts";
 import {
   type ModelGraph,

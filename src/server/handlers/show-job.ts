@@ -1,5 +1,5 @@
 import type { Job } from "../../contract/jobs/job.ts";
-import { redactRecipe } from "../../contract/jobs/redact-recipe.ts";
+import { redactRecipe } from "../../contract/jobs/recipe-data.ts";
 import { redactSource } from "../../contract/text/redact-source.ts";
 import { parseJob } from "../../records/jobs/find-record.ts";
 
