@@ -58030,6 +58030,7 @@ var batch = __nccwpck_require__(5942);
 // EXTERNAL MODULE: ./contract/jobs/gate.js
 var gate = __nccwpck_require__(9517);
 ;// CONCATENATED MODULE: ./contract/jobs/recipe-data.js
+
 function listDataFields({ calibration, evaluation, }) {
     return Object.entries({ calibration, evaluation }).flatMap(([name, section]) => section?.data === undefined ? [] : [{ field: `${name}/data`, source: section.data }]);
 }
@@ -58044,6 +58045,9 @@ function replaceDataSources(recipe, replace) {
         ...(calibration && { calibration: withData(calibration) }),
         evaluation: withData(evaluation),
     };
+}
+function redactRecipe(recipe) {
+    return replaceDataSources(recipe, redactSource);
 }
 
 // EXTERNAL MODULE: ./contract/models/model-source.js

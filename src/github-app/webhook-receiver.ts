@@ -4,9 +4,9 @@ import { acceptBaselineAction, isRerunnable, rerunAction } from "./check-run-act
 import { loadReportRows, reportCheckName } from "./publication.ts";
 import { ServiceError } from "../contract/errors.ts";
 import type { BatchRequest } from "../contract/batches/batch.ts";
-import type { Job } from "../contract/jobs/job.ts";
 import type { Owner } from "../contract/people/principal.ts";
 import type { Log } from "../log/json-log.ts";
+import type { RepeatableJob } from "../records/jobs/batch-records.ts";
 import type { ReportRecord } from "../records/jobs/insert-report.ts";
 import type { Records } from "../records/open-records.ts";
 import type { AuditedChange } from "../records/people/audit-records.ts";
@@ -175,7 +175,7 @@ export type SubmitRerun = (
   owner: Owner,
   order: {
     readonly batch: BatchRequest;
-    readonly jobs: readonly Job[];
+    readonly jobs: readonly RepeatableJob[];
     readonly report: ReportRecord;
     readonly audit: AuditedChange;
   },

@@ -10,6 +10,7 @@ import { toJobError } from "./to-job-error.ts";
 import type { JobError } from "../contract/errors.ts";
 import type { Artifact } from "../contract/jobs/artifact.ts";
 import { formatRatio, type Latency, type LatencyRatio } from "../contract/jobs/latency.ts";
+import { redactRecipe } from "../contract/jobs/recipe-data.ts";
 import type { ModelDiff } from "../contract/jobs/model-diff.ts";
 import {
   type ModelGraph,
@@ -162,11 +163,13 @@ async function publishFailure(context: JobContext, content: ReportContent): Prom
 }
 
 function listDocuments(
-  { assignment: { id, kind, recipe, target } }: JobContext,
+  { assignment: { id, kind, target, ...assignment } }: JobContext,
   { report, model, files, changes, graph, resultGraph, evaluation, error }: ReportContent,
 ) {
   const { weights, choice, restoredAtLoad, halved } = report;
-  const { calibration, search, foundRecipe, qdq } = report;
+  const { calibration, search, qdq } = report;
+  const recipe = redactRecipe(assignment.recipe);
+  const foundRecipe = report.foundRecipe && redactRecipe(report.foundRecipe);
   const asked = { job: id, kind, model, target, recipe, foundRecipe, search };
   const work = { ...asked, calibration, choice, qdq, restoredAtLoad, halved, files };
   const { interface: io } = report;

@@ -9,6 +9,7 @@ import { Readable } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import test, { type TestContext } from "node:test";
+import { Worker } from "node:worker_threads";
 import { getRequestListener } from "@hono/node-server";
 import { z } from "zod";
 import { batch as batchSchema } from "../../src/contract/batches/batch.ts";
@@ -114,9 +115,11 @@ test("the connection breaks where a file of the archive goes missing meanwhile",
 const sha256 = "a".repeat(64);
 const at = "2026-01-01T00:00:00.000Z";
 
-function producingJob(name: string, bytes: number): ProducingJob {
+const jobId = (index: number) => `job-${String(index).padStart(26, "0")}`;
+
+function producingJob(name: string, bytes: number, index = 0): ProducingJob {
   const artifacts = [{ name: "model.onnx", kind: "model" as const, bytes, sha256 }];
-  const id = `job-${"0".repeat(26)}`;
+  const id = jobId(index);
   return { id, name, status: "Completed", createdAt: at, finishedAt: at, artifacts };
 }
 
@@ -125,10 +128,20 @@ const batchId = `batch-${"0".repeat(26)}`;
 test("names of jobs lead to no folder outside, and to one folder each", async (t) => {
   const names = ["../../etc", "a/b", "A b", "a-b", "..", "模型", "long ".repeat(40)];
   const blobs = { read: () => Readable.from([Buffer.from("x")]) };
-  const jobs = names.map((name) => producingJob(name, 1));
-  const read = await readArchive(t, writeBatchArchive(blobs, batchId, jobs));
-  const id = `job-${"0".repeat(26)}`;
-  const folders = ["etc", "a-b", "A-b-2", "a-b-3", id, `${id}-2`, "long-".repeat(40).slice(0, -1)];
+  const jobs = names.map((name, index) => producingJob(name, 1, index));
+  const read = await readArchive(
+    t,
+    writeBatchArchive(blobs, batchId, () => jobs),
+  );
+  const folders = [
+    "etc",
+    "a-b",
+    "A-b-2",
+    "a-b-3",
+    jobId(4),
+    jobId(5),
+    "long-".repeat(40).slice(0, -1),
+  ];
   assert.deepEqual(read.names, ["manifest.json", ...folders.map((name) => `${name}/model.onnx`)]);
 });
 
@@ -142,9 +155,11 @@ test("a file is read when the reader comes to it, and closed when the reader goe
       return stream;
     },
   };
-  const jobs = ["one", "two", "three"].map((name) => producingJob(name, 64 * piece.length));
+  const jobs = ["one", "two", "three"].map((name, index) => {
+    return producingJob(name, 64 * piece.length, index);
+  });
   let read = 0;
-  for await (const each of writeBatchArchive(blobs, batchId, jobs)) {
+  for await (const each of writeBatchArchive(blobs, batchId, () => jobs)) {
     read += each.length;
     if (opened.length === 2) break;
   }
@@ -158,7 +173,7 @@ test("a file is read when the reader comes to it, and closed when the reader goe
 for (const content of ["short", "too long"]) {
   test(`a file of another size than its artifact fails the archive: ${content}`, async () => {
     const blobs = { read: () => Readable.from([Buffer.from(content)]) };
-    const archive = writeBatchArchive(blobs, batchId, [producingJob("one", 6)]);
+    const archive = writeBatchArchive(blobs, batchId, () => [producingJob("one", 6)]);
     await assert.rejects(buffer(archive), /Size mismatch/);
   });
 }
@@ -169,7 +184,7 @@ test("a file of more than 8 GiB is whole, and so is the archive", async () => {
   const blobs = { read: () => Readable.from(Array.from({ length: pieces }, () => piece)) };
   const bytes = pieces * piece.length;
   const tar = spawn("tar", ["-t", "-v"], { stdio: ["pipe", "pipe", "inherit"] });
-  const archive = writeBatchArchive(blobs, batchId, [producingJob("large", bytes)]);
+  const archive = writeBatchArchive(blobs, batchId, () => [producingJob("large", bytes)]);
   const [listed] = await Promise.all([text(tar.stdout), pipeline(archive, tar.stdin)]);
   assert.match(listed, new RegExp(` ${bytes} .* large/model.onnx`));
 });
@@ -182,7 +197,40 @@ test("an archive of blobs in a bucket has their content", { skip: s3Missing }, a
   const blob = await store.write(Readable.from([Buffer.from(content)]));
   const job = producingJob("one", blob.bytes);
   const artifacts = job.artifacts.map((artifact) => ({ ...artifact, ...blob }));
-  const archive = writeBatchArchive(store, batchId, [{ ...job, artifacts }]);
+  const archive = writeBatchArchive(store, batchId, () => [{ ...job, artifacts }]);
   const { contents } = await readArchive(t, archive);
   assert.ok(contents[1] === content);
+});
+
+/** With the heap that the worker has, its jobs' lists of files do not fit at once. */
+const readManyFiles = `
+import { parentPort, workerData } from "node:worker_threads";
+import { Readable } from "node:stream";
+const { writeBatchArchive } = await import(workerData.module);
+const { job, jobs, files } = workerData;
+function* readJobs() {
+  for (let at = 0; at < jobs; at++) {
+    const artifacts = Array.from({ length: files }, (_, i) => ({ ...job.artifacts[0], name: "w-" + i }));
+    yield { ...job, id: job.id + at, artifacts };
+  }
+}
+const blobs = { read: () => Readable.from([Buffer.from("x")]) };
+let bytes = 0;
+let size;
+for await (const piece of writeBatchArchive(blobs, "batch", readJobs)) {
+  size ??= 512 + parseInt(piece.subarray(124, 136).toString(), 8);
+  bytes += piece.length;
+  if (bytes > size) break;
+}
+parentPort.postMessage(size);
+`;
+
+test("a batch of hundreds of thousands of files takes the memory of one job's", async () => {
+  const module = new URL("../../src/server/handlers/batch-archive.ts", import.meta.url).href;
+  const [jobs, files] = [300, 1000];
+  const workerData = { module, job: producingJob("one", 1), jobs, files };
+  const resourceLimits = { maxOldGenerationSizeMb: 40 };
+  const worker = new Worker(readManyFiles, { eval: true, workerData, resourceLimits });
+  const [size] = z.tuple([z.number()]).parse(await once(worker, "message"));
+  assert.ok(size > jobs * files * 100);
 });

@@ -4,7 +4,9 @@ import test from "node:test";
 import { jsonLog } from "../../src/log/json-log.ts";
 import { stripUrlSecrets } from "../../src/storage/strip-url-secrets.ts";
 import { splitLogLines } from "../../src/contract/jobs/split-log-lines.ts";
-import { makeTestApp, problemIn, startJob } from "./test-app.ts";
+import { attestations } from "../../src/contract/attestations/attestation.ts";
+import { completed } from "../github-app/reported-batch.ts";
+import { beginTestWorker, makeTestApp, problemIn, startJob } from "./test-app.ts";
 
 const source = "https://models.example/m.onnx";
 const hidden = {
@@ -78,6 +80,29 @@ test("secrets of a source are used, and shown nowhere", async (t) => {
     assert.doesNotMatch(text, /SECRET/);
   }
   assert.equal((await app.records.jobs.find("default", id))?.model.source, signed);
+});
+
+test("what is attested of a result has no secrets of its sources", async (t) => {
+  const app = await makeTestApp(t);
+  const { id } = await startJob(app, {
+    model: { source: "https://models.example/m.onnx?X-Sig=SECRET" },
+    recipe: { evaluation: { data: "https://data.example/d.npz?sig=SECRET" } },
+  });
+  const worker = await beginTestWorker(app, id);
+  const blob = await worker.store("a result");
+  await worker.report(
+    { type: "status", status: "Sharding" },
+    { type: "model", bytes: 1, sha256: "a".repeat(64) },
+    { type: "artifact", artifact: { name: "model.onnx", kind: "model", ...blob } },
+    { type: "status", status: "Optimizing" },
+    completed,
+  );
+  const answer = await app.ask(`GET /v1/jobs/${id}/attestations`);
+  const { envelopes } = attestations.parse(await answer.json());
+  const text = envelopes.map(({ payload }) => Buffer.from(payload, "base64").toString()).join();
+  assert.match(text, /"source":"https:\/\/models\.example\/m\.onnx\?X-Sig=\*\*\*"/);
+  assert.match(text, /"data":"https:\/\/data\.example\/d\.npz\?sig=\*\*\*"/);
+  assert.doesNotMatch(text, /SECRET/);
 });
 
 test("a source without secrets is shown as it was given", async (t) => {

@@ -113,7 +113,7 @@ for (const [kind, recipe] of plannedRecipes) {
         report: await storedReport(service.events, storage),
       };
     };
-    const data = "upload:sha256:" + "0".repeat(64);
+    const data = "https://data.example/d.npz?sig=SECRET";
     const asked = { ...recipe, evaluation: { data } };
     const earlier = { originalBytes: 1e6, peakMemoryBytes: 2e6, diskBytes: 3e6, seconds: 1 };
     const dry = await run({ dryRun: true, recipe: asked, earlierCosts: [earlier] });
@@ -131,6 +131,10 @@ for (const [kind, recipe] of plannedRecipes) {
     assert.deepEqual(
       dry.report.weights,
       real.report.weights.map((weight) => ({ ...weight, error: null })),
+    );
+    assert.match(
+      JSON.stringify(dry.report),
+      /"data":"https:\/\/data\.example\/d\.npz\?sig=\*\*\*"/,
     );
     assert.deepEqual(dry.statuses, real.statuses);
     const { forecast, usage } = real.telemetry;

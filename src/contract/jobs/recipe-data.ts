@@ -1,4 +1,5 @@
 import type { PartialRecipe, Recipe } from "./recipe.ts";
+import { redactSource } from "../text/redact-source.ts";
 
 /** Where the data of a recipe is, with the path of the field below `recipe`. */
 export function listDataFields({
@@ -25,4 +26,9 @@ export function replaceDataSources(recipe: Recipe, replace: (source: string) => 
     ...(calibration && { calibration: withData(calibration) }),
     evaluation: withData(evaluation),
   };
+}
+
+/** The recipe as it may be shown: its readers need not be able to fetch the data. */
+export function redactRecipe(recipe: Recipe): Recipe {
+  return replaceDataSources(recipe, redactSource);
 }

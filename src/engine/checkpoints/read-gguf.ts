@@ -10,8 +10,16 @@ import {
 } from "./checkpoint-tensor.ts";
 import { encodedBytes, encodings, type Encoding } from "./encodings.ts";
 
-/** What a header may have at most: a vocabulary of a million words has some 60 MB. */
-const limits = { headerBytes: 256 * 1024 ** 2, entries: 4096, tensors: 100_000 } as const;
+/**
+ * What a header may have at most: a vocabulary of a million words has some 60 MB, and five million
+ * values in lists. A value of a byte takes eight in memory.
+ */
+const limits = {
+  headerBytes: 256 * 1024 ** 2,
+  entries: 4096,
+  listValues: 10_000_000,
+  tensors: 100_000,
+} as const;
 const firstReadBytes = 1024 * 1024;
 const magic = Buffer.from("GGUF");
 
@@ -181,6 +189,7 @@ class HeaderReader {
   position = 0;
   readonly #file: string;
   readonly #bytes: Buffer;
+  #listValues = 0;
 
   constructor(file: string, bytes: Buffer) {
     this.#file = file;
@@ -220,7 +229,11 @@ class HeaderReader {
     if (type !== 9) return this.#scalar(type);
     const elementType = this.uint32();
     const length = this.uint64();
-    // An element has a byte at least: a count that lies runs into the end, not out of memory.
+    this.#listValues += length;
+    if (this.#listValues > limits.listValues) {
+      const message = `it has more than ${limits.listValues} values in lists`;
+      throw invalidFileError(this.#file, undefined, message);
+    }
     const elements: (string | number | boolean)[] = [];
     for (let index = 0; index < length; index++) elements.push(this.#scalar(elementType));
     return elements;

@@ -46,7 +46,7 @@ export class MetadataReader {
   text(key: string): string {
     const value = this.#metadata.get(key);
     if (typeof value === "string") return value;
-    throw this.#invalid(key, "a text", value);
+    throw this.#unlike(key, "a text", value);
   }
 
   findText(key: string): string | undefined {
@@ -67,45 +67,50 @@ export class MetadataReader {
   number(key: string): number {
     const value = this.#metadata.get(key);
     if (typeof value === "number" && value >= 0 && value < Infinity) return value;
-    throw this.#invalid(key, "a finite number from 0 on", value);
+    throw this.#unlike(key, "a finite number from 0 on", value);
   }
 
   count(key: string, most = 2 ** 31): number {
     const value = this.number(key);
     if (Number.isInteger(value) && value >= 1 && value <= most) return value;
-    throw this.#invalid(key, `a whole number from 1 to ${most}`, value);
+    throw this.#unlike(key, `a whole number from 1 to ${most}`, value);
   }
 
   findFlag(key: string): boolean | undefined {
     const value = this.#metadata.get(key);
     if (value === undefined || typeof value === "boolean") return value;
-    throw this.#invalid(key, "a boolean", value);
+    throw this.#unlike(key, "a boolean", value);
   }
 
   list(key: string): readonly GgufValue[] {
     const value = this.#metadata.get(key);
     if (typeof value === "object") return value;
-    throw this.#invalid(key, "a list", value);
+    throw this.#unlike(key, "a list", value);
   }
 
   texts(key: string, mostCharacters = Infinity): string[] {
     const most = mostCharacters === Infinity ? "" : ` of ${mostCharacters} characters at most`;
     return this.list(key).map((each) => {
       if (typeof each === "string" && each.length <= mostCharacters) return each;
-      throw this.#invalid(key, `a list of texts${most}`, each);
+      throw this.#unlike(key, `a list of texts${most}`, each);
     });
   }
 
   numbers(key: string): number[] {
     return this.list(key).map((each) => {
       if (typeof each === "number") return each;
-      throw this.#invalid(key, "a list of numbers", each);
+      throw this.#unlike(key, "a list of numbers", each);
     });
   }
 
-  #invalid(key: string, wanted: string, found: GgufValue | undefined): ServiceError {
+  /** The error for a value that cannot be read. */
+  invalid(key: string, problem: string): ServiceError {
+    return invalidFileError(this.#file, undefined, `metadata ${quoteName(key)} ${problem}`);
+  }
+
+  #unlike(key: string, wanted: string, found: GgufValue | undefined): ServiceError {
     const what = found === undefined ? "is missing" : `is no ${wanted.replace(/^an? /, "")}`;
-    return invalidFileError(this.#file, undefined, `metadata ${quoteName(key)} ${what}`);
+    return this.invalid(key, what);
   }
 }
 

@@ -8,6 +8,12 @@ const space = "\u2581";
 const maxCharacters = 512;
 
 /**
+ * Of all pairs together, since words that are made of each other have any number of them. Llama 2
+ * has some 60,000 pairs of a few characters each.
+ */
+const maxPairCharacters = 32 * 1024 ** 2;
+
+/**
  * A tokenizer of SentencePiece's byte pairs, with a token for each byte of characters that no word
  * has. A text begins with a space unless `add_space_prefix` says otherwise, and so does each part
  * of it after a special token.
@@ -38,7 +44,7 @@ export function readSentencePieceParts(reader: MetadataReader): TokenizerParts {
       fuse_unk: true,
       byte_fallback: true,
       ignore_merges: false,
-      merges: listMerges(words, types, reader.numbers("tokenizer.ggml.scores")),
+      merges: listMerges(reader, words, types),
     },
     addsBos: true,
     endWords: [],
@@ -52,21 +58,29 @@ export function readSentencePieceParts(reader: MetadataReader): TokenizerParts {
  * so that of their pairs those go first whose left word is longer: it is what was merged before.
  */
 function listMerges(
+  reader: MetadataReader,
   words: readonly string[],
   types: readonly unknown[],
-  scores: readonly number[],
 ): string[] {
+  const scores = reader.numbers("tokenizer.ggml.scores");
   const known = new Set(words.filter((_, id) => types[id] === tokenTypes.normal));
-  const merges = words.flatMap((word, id) => {
-    if (types[id] !== tokenTypes.normal) return [];
+  const merges: { pair: string; score: number; length: number }[] = [];
+  let pairCharacters = 0;
+  for (const [id, word] of words.entries()) {
+    if (types[id] !== tokenTypes.normal) continue;
     const characters = Array.from(word);
-    return characters.slice(1).flatMap((_, at) => {
-      const left = characters.slice(0, at + 1).join("");
-      const right = characters.slice(at + 1).join("");
-      if (!known.has(left) || !known.has(right)) return [];
-      return [{ pair: `${left} ${right}`, score: Number(scores[id]), length: at + 1 }];
-    });
-  });
+    for (let length = 1; length < characters.length; length++) {
+      const left = characters.slice(0, length).join("");
+      const right = characters.slice(length).join("");
+      if (!known.has(left) || !known.has(right)) continue;
+      merges.push({ pair: `${left} ${right}`, score: Number(scores[id]), length });
+      pairCharacters += word.length + 1;
+    }
+    if (pairCharacters > maxPairCharacters) {
+      const problem = `has words whose pairs have more than ${maxPairCharacters} characters`;
+      throw reader.invalid("tokenizer.ggml.tokens", problem);
+    }
+  }
   return merges
     .toSorted((a, b) => b.score - a.score || b.length - a.length)
     .map(({ pair }) => pair);

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { z } from "zod";
 import {
   type Batch,
@@ -10,10 +11,15 @@ import { ServiceError } from "../../contract/errors.ts";
 import { batchId } from "../../contract/id.ts";
 import { job } from "../../contract/jobs/job.ts";
 import type { Origin } from "../../contract/people/principal.ts";
-import { batchStatus, type BatchStatus, type JobStatus } from "../../contract/jobs/status.ts";
+import {
+  batchStatus,
+  type BatchStatus,
+  type JobStatus,
+  jobStatus,
+} from "../../contract/jobs/status.ts";
 import { addAuditEntry, type AuditedChange, findRequester } from "../people/audit-records.ts";
 import { buildPage, parseCursor } from "../database/rows.ts";
-import { findBatch, listBatchJobs } from "./find-batch.ts";
+import { findBatch } from "./find-batch.ts";
 import { listCancellableRecords } from "./find-record.ts";
 import { createOnce, type CreatingRequest } from "../people/idempotency-records.ts";
 import { insertBatch, type NewBatch } from "./insert-batch.ts";
@@ -33,7 +39,18 @@ const producingJob = job.pick({
 /** A job with the files that it produced. */
 export type ProducingJob = z.infer<typeof producingJob>;
 
-const jobsPerPage = 100;
+const repeatableJob = job.pick({
+  id: true,
+  model: true,
+  target: true,
+  recipe: true,
+  gateLimits: true,
+  dryRun: true,
+  deadlineSeconds: true,
+});
+
+/** What a job is made of that does the same again. */
+export type RepeatableJob = z.infer<typeof repeatableJob>;
 
 export function batchRecords(store: Store) {
   const { db } = store;
@@ -69,32 +86,31 @@ export function batchRecords(store: Store) {
     find: (project: string, id: string) =>
       runReadTransaction(store, (trx) => findBatch(trx, project, id)),
 
-    /** A batch with those of its jobs that have one of the statuses. */
-    findWithJobs: (project: string, id: string, statuses: readonly JobStatus[]) =>
-      runReadTransaction(store, async (trx) => {
-        const batch = await findBatch(trx, project, id);
-        return batch && { batch, jobs: await listBatchJobs(trx, id, statuses) };
-      }),
+    /** What is repeated of the jobs of a batch that have one of the statuses, in its order. */
+    async listRepeatable(
+      project: string,
+      id: string,
+      statuses: readonly JobStatus[],
+    ): Promise<RepeatableJob[]> {
+      const documents = readDocuments(db, { project, id, statuses });
+      return Array.fromAsync(documents, (document) => repeatableJob.parse(document));
+    },
 
-    /** The jobs of the batch that have artifacts, in its order. */
-    async listArtifacts(project: string, id: string): Promise<ProducingJob[]> {
-      const jobs: ProducingJob[] = [];
-      for (let last = ""; ;) {
-        const rows = await db
-          .selectFrom("jobs")
-          .select(["id", "document"])
-          .where("project", "=", project)
-          .where("batch_id", "=", id)
-          .where("id", ">", last)
-          .orderBy("id")
-          .limit(jobsPerPage)
-          .execute();
-        jobs.push(...rows.map(({ document }) => producingJob.parse(JSON.parse(document))));
-        const end = rows.at(-1);
-        if (end === undefined || rows.length < jobsPerPage) break;
-        last = end.id;
+    /** The jobs of the batch that have artifacts, in its order, each when it is asked for. */
+    async *readProducing(
+      project: string,
+      id: string,
+      signal?: AbortSignal,
+    ): AsyncGenerator<ProducingJob, void> {
+      for await (const document of readDocuments(db, {
+        project,
+        id,
+        statuses: jobStatus.options,
+      })) {
+        signal?.throwIfAborted();
+        const job = producingJob.parse(document);
+        if (job.artifacts.length > 0) yield job;
       }
-      return jobs.filter(({ artifacts }) => artifacts.length > 0);
     },
 
     /** Those whose origin is as `origin` says. */
@@ -144,4 +160,38 @@ export function batchRecords(store: Store) {
         return findBatch(writing.trx, project, id);
       }),
   };
+}
+
+/**
+ * The documents of a batch's jobs. One is read at a time, since each may have a thousand files; and
+ * others are answered between two, since SQLite answers at once.
+ */
+async function* readDocuments(
+  db: Store["db"],
+  {
+    project,
+    id,
+    statuses,
+  }: {
+    readonly project: string;
+    readonly id: string;
+    readonly statuses: readonly JobStatus[];
+  },
+): AsyncGenerator<unknown, void> {
+  for (let last = ""; ;) {
+    const row = await db
+      .selectFrom("jobs")
+      .select(["id", "document"])
+      .where("project", "=", project)
+      .where("batch_id", "=", id)
+      .where("status", "in", statuses)
+      .where("id", ">", last)
+      .orderBy("id")
+      .limit(1)
+      .executeTakeFirst();
+    if (row === undefined) return;
+    yield JSON.parse(row.document);
+    last = row.id;
+    await nextTurn();
+  }
 }

@@ -1,7 +1,5 @@
 import { type Batch, batch as batchSchema, batchSummary } from "../../contract/batches/batch.ts";
-import type { Job } from "../../contract/jobs/job.ts";
-import type { JobStatus } from "../../contract/jobs/status.ts";
-import { parseJob, parseResource } from "./find-record.ts";
+import { parseResource } from "./find-record.ts";
 import type { WriteTransaction } from "../database/store.ts";
 import type { BatchSource } from "./suite-records.ts";
 
@@ -27,22 +25,6 @@ export async function findBatch(
     ...batchSummary.parse(JSON.parse(row.document)),
     jobs: jobs.map(({ gates_failed, ...job }) => ({ ...job, gatesFailed: gates_failed === 1 })),
   });
-}
-
-/** Jobs of a batch that have one of the statuses, in its order. */
-export async function listBatchJobs(
-  trx: WriteTransaction["trx"],
-  id: string,
-  statuses: readonly JobStatus[],
-): Promise<Job[]> {
-  const rows = await trx
-    .selectFrom("jobs")
-    .select("document")
-    .where("batch_id", "=", id)
-    .where("status", "in", statuses)
-    .orderBy("id")
-    .execute();
-  return rows.map(({ document }) => parseJob(document));
 }
 
 /** Where a batch comes from. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Updateable } from "kysely";
 import type { Job } from "../../contract/jobs/job.ts";
 import { parseReportRow, type ReportRecord } from "./insert-report.ts";
@@ -8,6 +9,9 @@ import { type Store, runWriteTransaction, type WriteTransaction } from "../datab
 
 /** A report as long as none of its jobs is submitted again and its results are not accepted. */
 type ReportedResults = Pick<ReportRecord, "id" | "jobIds" | "isAccepted">;
+
+/** Documents of jobs that are read at once: each may have a megabyte. */
+const jobsAtOnce = 16;
 
 interface CommitOnGitHub {
   readonly repository: string;
@@ -81,18 +85,28 @@ export function reportRecords(store: Store) {
         );
     },
 
-    /** Jobs that count for the report, in the order of models × targets. */
+    /**
+     * Jobs that count for the report, in the order of models × targets, without their files: of those
+     * each may have a thousand, and no report shows them.
+     */
     async listJobs({ jobIds }: Pick<ReportRecord, "jobIds">): Promise<Job[]> {
-      const rows = await db
-        .selectFrom("jobs")
-        .select(["id", "document"])
-        .where("id", "in", jobIds)
-        .execute();
-      const documents = new Map(rows.map(({ id, document }) => [id, document]));
-      return jobIds.flatMap((id) => {
-        const document = documents.get(id);
-        return document === undefined ? [] : parseJob(document);
-      });
+      const jobs: Job[] = [];
+      for (let at = 0; at < jobIds.length; at += jobsAtOnce) {
+        const ids = jobIds.slice(at, at + jobsAtOnce);
+        const rows = await db
+          .selectFrom("jobs")
+          .select(["id", "document"])
+          .where("id", "in", ids)
+          .execute();
+        const documents = new Map(rows.map(({ id, document }) => [id, document]));
+        for (const id of ids) {
+          const document = documents.get(id);
+          if (document !== undefined) jobs.push({ ...parseJob(document), artifacts: [] });
+        }
+        // SQLite answers at once: others would wait for all jobs.
+        await nextTurn();
+      }
+      return jobs;
     },
 
     /** Records the check run of a round as it was last written, with a hash of what it shows. */

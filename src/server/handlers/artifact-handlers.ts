@@ -29,10 +29,11 @@ export const artifactHandlers: ArtifactHandlers = {
 
   async getBatchArtifacts(context, { caller, params: { id }, request }) {
     const { records, blobs } = context;
-    const jobs = await records.batches.listArtifacts(caller.project, id);
-    await requireStored(context, listNamed(jobs));
+    const readJobs = (signal: AbortSignal) =>
+      records.batches.readProducing(caller.project, id, signal);
+    for await (const job of readJobs(request.signal)) await requireStored(context, listNamed(job));
     const stream = createByteStream({
-      write: () => writeBatchArchive(blobs, id, jobs),
+      write: (signal) => writeBatchArchive(blobs, id, () => readJobs(signal)),
       // An archive that only ended would look whole.
       async isAllowed() {
         if (await mayStillCall(context, { caller, request })) return true;
@@ -44,10 +45,8 @@ export const artifactHandlers: ArtifactHandlers = {
   },
 };
 
-function listNamed(jobs: readonly ProducingJob[]) {
-  return jobs.flatMap(({ id, artifacts }) =>
-    artifacts.map(({ name, sha256 }) => ({ jobId: id, name, sha256 })),
-  );
+function listNamed({ id: jobId, artifacts }: ProducingJob) {
+  return artifacts.map(({ name, sha256 }) => ({ jobId, name, sha256 }));
 }
 
 /** @throws ServiceError range_not_satisfiable, artifact_missing */

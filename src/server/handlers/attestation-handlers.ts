@@ -7,6 +7,7 @@ import {
   sign,
 } from "node:crypto";
 import { requireJob } from "./require-job.ts";
+import { showJob } from "./show-job.ts";
 import {
   type AttestedJob,
   describeEvaluation,
@@ -75,7 +76,7 @@ async function requireAttested(
   caller: Caller,
   id: string,
 ): Promise<AttestedJob> {
-  const job = await requireJob(records, caller, id);
+  const job = showJob(await requireJob(records, caller, id));
   if (!isTerminal(job.status)) {
     throw new ServiceError("job_unfinished", `Job "${id}" has not ended`);
   }

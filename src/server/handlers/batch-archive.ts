@@ -1,29 +1,27 @@
+import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Pack, pack } from "tar-stream";
-import type { Artifact } from "../../contract/jobs/artifact.ts";
 import type { ProducingJob } from "../../records/jobs/batch-records.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 
-interface ArchivedFile {
-  /** Within the archive. */
-  readonly path: string;
-  readonly job: ProducingJob;
-  readonly artifact: Artifact;
-}
-
 const manifestPath = "manifest.json";
 
+/** The jobs of a batch from its first one on, each time the same ones in the same order. */
+export type ReadJobs = () => Iterable<ProducingJob> | AsyncIterable<ProducingJob>;
+
 /**
- * Files of a batch as a tar archive, uncompressed, since models hardly get smaller. Each blob is
- * read when the reader comes to it. The archive fails where a blob is missing or has another size.
+ * Files of a batch as a tar archive, uncompressed, since models hardly get smaller. Jobs are read
+ * for the size of the manifest, for the manifest and for the files, so that of their lists of files
+ * one is in memory; each blob is read when the reader comes to it. The archive fails where a blob is
+ * missing or has another size, or a job that it describes was deleted meanwhile.
  */
 export async function* writeBatchArchive(
   blobs: Pick<BlobStore, "read">,
   batchId: string,
-  jobs: readonly ProducingJob[],
+  readJobs: ReadJobs,
 ): AsyncGenerator<Uint8Array, void> {
   const archive = pack();
-  writeEntries(archive, blobs, { batchId, files: nameFiles(jobs) }).catch((error: unknown) => {
+  writeEntries(archive, blobs, { batchId, readJobs }).catch((error: unknown) => {
     archive.destroy(error instanceof Error ? error : new Error(String(error)));
   });
   try {
@@ -36,30 +34,53 @@ export async function* writeBatchArchive(
   }
 }
 
-interface ArchiveContents {
+interface ArchivedBatch {
   readonly batchId: string;
-  readonly files: readonly ArchivedFile[];
+  readonly readJobs: ReadJobs;
 }
 
 async function writeEntries(
   archive: Pack,
   blobs: Pick<BlobStore, "read">,
-  contents: ArchiveContents,
+  { batchId, readJobs }: ArchivedBatch,
 ): Promise<void> {
-  archive.entry({ name: manifestPath }, describeContents(contents));
-  for (const { path, job, artifact } of contents.files) {
+  const named: NamedJob[] = [];
+  let size = 0;
+  for await (const text of describeContents(batchId, nameJobs(readJobs(), named))) {
+    size += Buffer.byteLength(text);
+  }
+  const read = () => readNamed(readJobs(), named);
+  const manifest = archive.entry({ name: manifestPath, size });
+  await pipeline(Readable.from(describeContents(batchId, read())), manifest);
+  for await (const { folder, job } of read()) {
     const mtime = new Date(job.finishedAt ?? job.createdAt);
-    const entry = archive.entry({ name: path, size: artifact.bytes, mtime });
-    await pipeline(blobs.read(artifact.sha256), entry);
+    for (const { name, bytes, sha256 } of job.artifacts) {
+      const entry = archive.entry({ name: `${folder}/${name}`, size: bytes, mtime });
+      await pipeline(blobs.read(sha256), entry);
+    }
   }
   archive.finalize();
 }
 
-/** `JOB-NAME/ARTIFACT`, also where names of jobs differ in what file systems do not distinguish. */
-function nameFiles(jobs: readonly ProducingJob[]): ArchivedFile[] {
+interface ArchivedJob {
+  /** Within the archive. */
+  readonly folder: string;
+  readonly job: ProducingJob;
+}
+
+/** What an archive keeps of a job, which may go on and get more files. */
+interface NamedJob extends Pick<ArchivedJob, "folder">, Pick<ProducingJob, "id" | "status"> {
+  readonly files: number;
+}
+
+/** Folders differ, also where names of jobs do so in what file systems do not distinguish. */
+async function* nameJobs(
+  jobs: ReturnType<ReadJobs>,
+  named: NamedJob[],
+): AsyncGenerator<ArchivedJob, void> {
   const taken = new Set([manifestPath]);
   const next = new Map<string, number>();
-  return jobs.flatMap((job) => {
+  for await (const job of jobs) {
     const safe = job.name.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "");
     const base = safe.replace(/[.-]+$/, "") || job.id;
     let folder = base;
@@ -69,17 +90,39 @@ function nameFiles(jobs: readonly ProducingJob[]): ArchivedFile[] {
       folder = `${base}-${number}`;
     }
     taken.add(folder.toLowerCase());
-    return job.artifacts.map((artifact) => ({
-      path: `${folder}/${artifact.name}`,
-      job,
-      artifact,
-    }));
-  });
+    named.push({ folder, id: job.id, status: job.status, files: job.artifacts.length });
+    yield { folder, job };
+  }
 }
 
-function describeContents({ batchId, files }: ArchiveContents): string {
-  const described = files.map(({ path, job, artifact: { kind, bytes, sha256 } }) => {
-    return { path, jobId: job.id, job: job.name, status: job.status, kind, bytes, sha256 };
-  });
-  return JSON.stringify({ batchId, files: described }, undefined, 2);
+/** The jobs with the files that they had when they were named. */
+async function* readNamed(
+  jobs: ReturnType<ReadJobs>,
+  named: readonly NamedJob[],
+): AsyncGenerator<ArchivedJob, void> {
+  const byId = new Map(named.map((each) => [each.id, each]));
+  for await (const job of jobs) {
+    const known = byId.get(job.id);
+    if (known === undefined) continue;
+    const { folder, status, files } = known;
+    yield { folder, job: { ...job, status, artifacts: job.artifacts.slice(0, files) } };
+  }
+}
+
+/** The manifest, a job at a time. */
+async function* describeContents(
+  batchId: string,
+  jobs: AsyncIterable<ArchivedJob>,
+): AsyncGenerator<string, void> {
+  let before = `{\n  "batchId": ${JSON.stringify(batchId)},\n  "files": [\n    `;
+  for await (const { folder, job } of jobs) {
+    const files = job.artifacts.map(({ name, kind, bytes, sha256 }) => {
+      const path = `${folder}/${name}`;
+      const made = { jobId: job.id, job: job.name, status: job.status };
+      return JSON.stringify({ path, ...made, kind, bytes, sha256 });
+    });
+    yield before + files.join(",\n    ");
+    before = ",\n    ";
+  }
+  yield before.startsWith("{") ? `${before.trimEnd()}]\n}` : "\n  ]\n}";
 }

@@ -21,9 +21,10 @@ import type { ServerContext } from "../http/server-context.ts";
 const retryBatch: RouteHandlers["retryBatch"] = async (context, input) => {
   const { caller, params, query, audit } = input;
   const statuses = query.status ?? ["Failed"];
-  const found = await context.records.batches.findWithJobs(caller.project, params.id, statuses);
-  if (!found) throw notFoundError("batch", params.id);
-  const { batch, jobs } = found;
+  const { batches } = context.records;
+  const batch = await batches.find(caller.project, params.id);
+  if (!batch) throw notFoundError("batch", params.id);
+  const jobs = await batches.listRepeatable(caller.project, params.id, statuses);
   const [first] = jobs;
   if (first === undefined) {
     const message = `No job of batch "${batch.id}" is ${statuses.join(" or ")}`;

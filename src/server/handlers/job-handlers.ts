@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { createOnce } from "./idempotency.ts";
 import { requireJob, requireRecorded } from "./require-job.ts";
 import { resolveJobs } from "./resolve-jobs.ts";
+import { showJob, showJobText } from "./show-job.ts";
 import type { Caller } from "../../auth/authenticate.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { newId } from "../../contract/id.ts";
@@ -12,13 +13,10 @@ import {
   type JobRequest,
 } from "../../contract/jobs/job.ts";
 import type { JobPage, JobSummaryPage } from "../../contract/jobs/job-lists.ts";
-import { replaceDataSources } from "../../contract/jobs/recipe-data.ts";
 import { isTerminal, type JobKind, type JobStatus } from "../../contract/jobs/status.ts";
 import { limits } from "../../contract/limits.ts";
 import { hasScope, reachedOrigin } from "../../contract/people/may.ts";
 import { creationOwner } from "../../contract/people/principal.ts";
-import { redactSource } from "../../contract/text/redact-source.ts";
-import { parseJob } from "../../records/jobs/find-record.ts";
 import type { NewJob } from "../../records/jobs/insert-jobs.ts";
 import { type AuditedChange, findRequester } from "../../records/people/audit-records.ts";
 import type { CreatingRequest } from "../../records/people/idempotency-records.ts";
@@ -281,28 +279,4 @@ const waitPattern = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i;
 function readPreferredWait(prefer: string | undefined): number | undefined {
   const [, seconds] = waitPattern.exec(prefer ?? "") ?? [];
   return seconds === undefined ? undefined : Math.min(Number(seconds), limits.preferWaitSeconds);
-}
-
-/** A job as answers contain it: a reader need not be able to fetch its sources. */
-function showJob(job: Job): Job {
-  const { model, recipe } = job;
-  return {
-    ...job,
-    model: { ...model, source: redactSource(model.source) },
-    recipe: replaceDataSources(recipe, redactSource),
-  };
-}
-
-/** An address in a job's document that has user information or a query. */
-const addressWithMore = /"(?:source|data)":"https?:(?:[^"\\]|\\.)*[?@]/i;
-
-/** The document of a job as answers contain it: few have to be parsed for that. */
-function showJobText(document: string): string {
-  const hasMore = includesMark(document) && addressWithMore.test(document);
-  return hasMore ? JSON.stringify(showJob(parseJob(document))) : document;
-}
-
-/** Found a hundred times faster than an expression. */
-function includesMark(document: string): boolean {
-  return document.includes("?") || document.includes("@");
 }

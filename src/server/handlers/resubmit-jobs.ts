@@ -1,8 +1,8 @@
 import type { RetriedBatch } from "../../contract/routes/batch-routes.ts";
 import { type BatchRequest, groupByTargets } from "../../contract/batches/batch.ts";
 import type { CreatedBy } from "../../contract/jobs/creation.ts";
-import type { Job } from "../../contract/jobs/job.ts";
 import type { Owner } from "../../contract/people/principal.ts";
+import type { RepeatableJob } from "../../records/jobs/batch-records.ts";
 import type { CreatingRequest } from "../../records/people/idempotency-records.ts";
 import type { ReportRecord } from "../../records/jobs/insert-report.ts";
 import { prepareBatch } from "./create-batch.ts";
@@ -32,7 +32,7 @@ export async function resubmitJobs(
   }: CreatingRequest & {
     readonly batch: RepeatedBatch;
     /** Jobs that have ended. */
-    readonly jobs: readonly Job[];
+    readonly jobs: readonly RepeatableJob[];
     /** The report in which the new jobs replace them. */
     readonly report?: Pick<ReportRecord, "id" | "jobIds"> | undefined;
     /** Absent where the service itself submits jobs again. */
@@ -56,7 +56,7 @@ export async function resubmitJobs(
   return created;
 }
 
-function groupRepeatedJobs(jobs: readonly Job[]) {
+function groupRepeatedJobs(jobs: readonly RepeatableJob[]) {
   const byFields = Map.groupBy(jobs, (job) => JSON.stringify(commonFields(job)));
   return [...byFields.values()].flatMap((alike) =>
     groupByTargets(pairModels(alike)).flatMap(({ models, targets, pairs }) => {
@@ -67,18 +67,18 @@ function groupRepeatedJobs(jobs: readonly Job[]) {
 }
 
 /** What all jobs of a batch that is a product of models and targets have in common. */
-function commonFields({ recipe, gateLimits: gates, dryRun, deadlineSeconds }: Job) {
+function commonFields({ recipe, gateLimits: gates, dryRun, deadlineSeconds }: RepeatableJob) {
   return { recipe, gates, dryRun, deadlineSeconds };
 }
 
 interface Pair {
   readonly model: BatchRequest["models"][number];
   readonly target: string;
-  readonly job: Job;
+  readonly job: RepeatableJob;
 }
 
 /** Pairs with one object for each model: a model that a batch names twice has two. */
-function pairModels(jobs: readonly Job[]): Pair[] {
+function pairModels(jobs: readonly RepeatableJob[]): Pair[] {
   const models = new Map<string, Pair["model"]>();
   const named = new Map<string, number>();
   return jobs.map((job) => {
@@ -96,7 +96,7 @@ function pairModels(jobs: readonly Job[]): Pair[] {
 
 function replaceInReport(
   { id, jobIds }: Pick<ReportRecord, "id" | "jobIds">,
-  former: readonly Job[],
+  former: readonly RepeatableJob[],
 ) {
   return {
     repeats: id,

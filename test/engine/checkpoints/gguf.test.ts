@@ -68,6 +68,11 @@ async function store(t: TestContext, bytes: Uint8Array): Promise<string> {
 const textEntry = (key: string, value: string) =>
   Buffer.concat([text(key), uint32(8), text(value)]);
 
+const two = Buffer.alloc(2);
+/** A list whose values have a byte. */
+const listEntry = (key: string, type: number, values: Buffer) =>
+  Buffer.concat([text(key), uint32(9), uint32(type), uint64(values.length), values]);
+
 test("metadata and tensors are read, axes with the slowest first", async (t) => {
   const numbers = Buffer.concat([
     text("list"),
@@ -118,6 +123,12 @@ const lies: readonly [what: string, parts: Parts, code: string, message: RegExp]
     { tensorCount: 2n ** 40n },
     "model_invalid",
     /it has 1099511627776 tensors, and may have 100000/,
+  ],
+  [
+    "a list of more values than memory has room for",
+    { entries: [listEntry("bytes", 0, Buffer.alloc(9_999_999)), listEntry("more", 0, two)] },
+    "model_invalid",
+    /it has more than 10000000 values in lists/,
   ],
   [
     "a type that is not read",

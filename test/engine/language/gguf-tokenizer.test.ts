@@ -101,3 +101,13 @@ test("a word of SentencePiece that is longer than all words of models is refused
   const message = /^model\.gguf: metadata "tokenizer\.ggml\.tokens" is no list of texts of 512/;
   assert.throws(() => read("default", entries), { code: "model_invalid", message });
 });
+
+test("words of SentencePiece whose pairs would not fit in memory are refused", () => {
+  const tokens = Array.from({ length: 512 }, (_, i) => "a".repeat(i + 1));
+  const [token_type, scores] = [tokens.map(() => 1), tokens.map(() => 0)];
+  const message = /"tokenizer\.ggml\.tokens" has words whose pairs have more than 33554432 char/;
+  assert.throws(() => read("", { model: "llama", tokens, token_type, scores }), {
+    code: "model_invalid",
+    message,
+  });
+});

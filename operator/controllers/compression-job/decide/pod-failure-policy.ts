@@ -1,5 +1,6 @@
 import type { JobError } from "../../../../src/contract/errors.ts";
 import { maxAttempts, maxDisruptions } from "../../../../src/contract/limits.ts";
+import { joinLines } from "../../../../src/contract/text/hidden-characters.ts";
 import {
   readTerminationMessage,
   workerContainer,
@@ -132,7 +133,9 @@ export function exitCodeEnd(exitCode: number, message: string): StepEnd {
   const exit = Number.isNaN(exitCode)
     ? "The worker failed"
     : `The worker exited with code ${exitCode}`;
-  const details = message === "" ? "" : `: ${message}`;
+  // Native code of a model may have written it.
+  const words = joinLines(message).trim();
+  const details = words === "" ? "" : `: ${words}`;
   return {
     error: { code: "worker_crashed", message: `${exit}${details}` },
     delivered: false,

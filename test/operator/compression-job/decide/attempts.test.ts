@@ -7,6 +7,7 @@ import {
 } from "../../../../operator/controllers/compression-job/observe/worker-pod.ts";
 import { maxAttempts } from "../../../../src/contract/limits.ts";
 import { recordFinalizer } from "../../../../src/contract/custom-resources/resource-labels.ts";
+import { hasHiddenCharacters } from "../../../../src/contract/text/hidden-characters.ts";
 import { workerExit } from "../../../../src/contract/worker-protocol/exit-codes.ts";
 import { jobSettings, makeChild, makeJob, makeObservedState, makePod, start } from "../make-job.ts";
 
@@ -166,6 +167,18 @@ test("decide() counts the time of all pods of a job towards its deadline", () =>
   assert.equal(requeueAt, start + (30 + 60 - 25) * second);
   const late = [ran(0, -100, -60), ran(1, -50, -38), running];
   assert.equal(decideOn(late).error?.code, "deadline_exceeded");
+});
+
+test("decide() shows what a crashed worker left as one line without escapes", () => {
+  const at = start + 20 * second;
+  const message = "\u001b]0;mine\u0007\u009b2J\nCompleted \u202e";
+  const exit = { exitCode: 134, reason: "Error", message, at };
+  const end = { complete: false, reason: "BackoffLimitExceeded", message: "", at };
+  const { error, actions } = decideOn([killed(0, { termination: exit })], { ...child, end });
+  const words =
+    "The worker exited with code 134: \u{fffd}]0;mine\u{fffd}\u{fffd}2J Completed \u{fffd}";
+  assert.deepEqual(error, { code: "worker_crashed", message: words });
+  assert.ok(!hasHiddenCharacters(JSON.stringify(actions)));
 });
 
 test("decide() gives a job no more time than the operator does", () => {
