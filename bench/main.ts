@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buildDashboard } from "../scripts/build-dashboard.ts";
@@ -32,7 +33,7 @@ async function prepareBench(name: string): Promise<void> {
 }
 
 const [name = ""] = process.argv.slice(2);
-if (!/^[a-z0-9-]+$/.test(name)) {
+if (!/^[a-z0-9][a-z0-9-]*$/.test(name) || !existsSync(join(import.meta.dirname, `${name}.ts`))) {
   process.stderr.write("Usage: npm run bench -- NAME, with NAME one of the files in bench/\n");
   process.exit(2);
 }

@@ -6,6 +6,7 @@ import { createRuntimeMetrics, type RuntimeMetrics } from "../src/controller-run
 import { connectCluster } from "../src/kubernetes/connect-cluster.ts";
 import type { KubernetesClient } from "../src/kubernetes/kubernetes-client.ts";
 import { jsonLog, type Log } from "../src/log/json-log.ts";
+import { surviveLostOutput } from "../src/log/survive-lost-output.ts";
 import { scopeClients, type ServedNamespaces } from "../src/resources/served-namespaces.ts";
 import {
   describeStartError,
@@ -28,6 +29,7 @@ import {
 type Settings = z.infer<typeof operatorSettings>;
 
 async function runOperatorProcess(): Promise<void> {
+  surviveLostOutput(process.stdout, process.stderr);
   const wanted = parseEnvironment(operatorSettings, process.env);
   const targets = await findTargets(wanted);
   const metrics = createRuntimeMetrics();

@@ -23,12 +23,13 @@ interface Work {
 }
 
 /** What the command line asks for, or what is wrong with it. */
-function readCommandLine(): Work | { readonly problem: string } {
+function readCommandLine(): Work | { readonly problem: string } | "help" {
   const options = {
     model: { type: "string" },
     calibration: { type: "string" },
     attestations: { type: "string" },
     key: { type: "string" },
+    help: { type: "boolean", short: "h" },
   } as const;
   let parsed;
   try {
@@ -36,7 +37,8 @@ function readCommandLine(): Work | { readonly problem: string } {
   } catch (error) {
     return { problem: errorMessage(error) };
   }
-  const { model, calibration, attestations, key } = parsed.values;
+  const { help, model, calibration, attestations, key } = parsed.values;
+  if (help === true) return "help";
   const [reportPath] = parsed.positionals;
   if (reportPath === undefined) return { problem: "REPORT is missing" };
   if ((attestations === undefined) !== (key === undefined)) {
@@ -67,7 +69,10 @@ async function verifyResult({ reportPath, model, calibration, signed }: Work): P
   }
   if (model !== undefined) {
     await repeatJob(report, model, calibration);
-    process.stdout.write(`Repeated: the same ${report.files.length} files and figures\n`);
+    const { length: count } = report.files;
+    process.stdout.write(
+      `Repeated: the same ${count} ${count === 1 ? "file" : "files"} and figures\n`,
+    );
   }
 }
 
@@ -80,7 +85,9 @@ async function hashFolder(folder: string): Promise<Map<string, string>> {
 }
 
 const work = readCommandLine();
-if ("problem" in work) {
+if (work === "help") {
+  process.stdout.write(usage);
+} else if ("problem" in work) {
   process.stderr.write(`${work.problem}\n${usage}`);
   process.exitCode = 2;
 } else {

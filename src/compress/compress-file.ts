@@ -30,9 +30,14 @@ import {
 import { summarizeResult } from "../worker/finish-job.ts";
 import { writeLanguageFiles } from "../worker/language-result.ts";
 
-export const usage =
-  "Usage: npm run compress -- MODEL --out FOLDER [--target NAME] [--recipe FILE.json] " +
-  `[--data FILE] [--goal NAME=NUMBER]..., the goals ${goalNames.join(", ")}`;
+export const usage = `Usage: npm run compress -- MODEL --out FOLDER [OPTION]...
+
+MODEL is an ONNX file, a GGUF file, or the config.json of a checkpoint's folder.
+--out FOLDER        where the result goes: an empty folder, or none yet
+--target NAME       ${builtinTargets.map(({ name }) => name).join(", ")}; by default cpu
+--recipe FILE       JSON with fields of a recipe, over those of the target
+--data FILE         samples for the evaluation, and for the calibration of the recipe
+--goal NAME=NUMBER  a goal, also several: ${goalNames.join(", ")}`;
 
 interface Output {
   readonly signal: AbortSignal;

@@ -2,12 +2,19 @@ import { compressFile, usage } from "./compress-file.ts";
 import { ServiceError } from "../contract/errors.ts";
 import { abortOnSignals } from "../limits/abort-on-signals.ts";
 import { errorMessage } from "../log/error-message.ts";
+import { surviveLostOutput } from "../log/survive-lost-output.ts";
 
+const args = process.argv.slice(2);
+if (args.includes("--help") || args.includes("-h")) {
+  process.stdout.write(`${usage}\n`);
+  process.exit();
+}
+surviveLostOutput(process.stdout, process.stderr);
 const stop = abortOnSignals();
 const clearLine = process.stderr.isTTY ? "\r\u001B[K" : "";
 let shown = "";
 try {
-  await compressFile(process.argv.slice(2), {
+  await compressFile(args, {
     signal: stop,
     onProgress: (fraction, message) => {
       const line = `${(100 * fraction).toFixed(0)} % ${message}`;

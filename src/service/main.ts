@@ -1,4 +1,5 @@
 import { jsonLog } from "../log/json-log.ts";
+import { surviveLostOutput } from "../log/survive-lost-output.ts";
 import {
   describeStartError,
   findUnknownVariables,
@@ -27,6 +28,7 @@ const inheritedByWorkers = [
 ];
 
 async function serve(): Promise<void> {
+  surviveLostOutput(process.stdout, process.stderr);
   const now = () => new Date();
   const log = jsonLog(process.stderr, now);
   // A task in the background that fails must not take everybody's requests with it.
@@ -42,6 +44,11 @@ async function serve(): Promise<void> {
   const names = findUnknownVariables(settings, process.env);
   if (names.length > 0) log("warn", "Variables of the environment are not settings", { names });
   const service = await startService(wanted, dependencies);
+  const stop = () => {
+    service.close().then(() => process.exit(0), printErrorAndExit);
+  };
+  process.once("SIGTERM", stop);
+  process.once("SIGINT", stop);
   process.stdout.write(`Listening on ${service.url}/v1\n`);
   if (service.signInLink !== undefined) {
     process.stdout.write(`Dashboard, by a link that can be used once: ${service.signInLink}\n`);
@@ -49,11 +56,6 @@ async function serve(): Promise<void> {
   if (service.firstToken !== undefined) {
     await reportFirstToken(service.firstToken, process.stdout, wanted.MOS_DATA_DIR);
   }
-  const stop = () => {
-    service.close().then(() => process.exit(0), printErrorAndExit);
-  };
-  process.once("SIGTERM", stop);
-  process.once("SIGINT", stop);
 }
 
 /** Commands besides the service itself. */

@@ -38,7 +38,9 @@ export function parseYaml(content: string): unknown {
   try {
     return parse(content);
   } catch (error) {
-    const [problem] = String(error).split(":\n", 1);
+    const [problem] = String(error)
+      .replace(/^\w+: /, "")
+      .split(":\n", 1);
     throw new SyntaxError(problem);
   }
 }
@@ -51,7 +53,7 @@ export function yaml<Schema extends z.ZodType>(schema: Schema) {
       try {
         return parseYaml(content);
       } catch (error) {
-        context.addIssue(`must be YAML: ${String(error)}`);
+        context.addIssue(`must be YAML: ${error instanceof Error ? error.message : String(error)}`);
         return z.NEVER;
       }
     })
@@ -73,10 +75,15 @@ export class StartError extends Error {
   override readonly name = "StartError";
 }
 
-/** What a process prints before it exits: a StartError's message, the stack of any other error. */
+/**
+ * What a process prints before it exits: a StartError's message, the stack of any other error and
+ * what caused it.
+ */
 export function describeStartError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error instanceof StartError ? error.message : (error.stack ?? error.message);
+  if (error instanceof StartError) return error.message;
+  const text = error.stack ?? error.message;
+  return error.cause === undefined ? text : `${text}\ncaused by ${describeStartError(error.cause)}`;
 }
 
 const sizes = { 4: 32, 6: 128 } as const;

@@ -39,7 +39,7 @@ export async function statOrUndefined(file: string): Promise<Stats | undefined> 
   try {
     return await stat(file);
   } catch (error) {
-    if (systemErrorCode(error) === "ENOENT") return undefined;
+    if (["ENOENT", "ENOTDIR"].includes(systemErrorCode(error))) return undefined;
     throw error;
   }
 }

@@ -9,14 +9,20 @@ export interface WorkerEnd extends Omit<TerminationMessage, "lastSeq"> {
   readonly code: number;
 }
 
+/** Settings that no worker can begin with. The message is complete without a stack. */
+export class WorkerSettingsError extends Error {
+  override readonly name = "WorkerSettingsError";
+}
+
 /** How a worker ends that cannot go on, and what it says of it. */
 export function crashEnd(
   error: unknown,
   isStopped: boolean,
 ): { readonly end: WorkerEnd; readonly details?: string } {
   if (isStopped) return { end: { code: workerExit.cancelled, outcome: "Cancelled" } };
-  const [message, details] =
-    error instanceof Error ? [error.message, error.stack] : [String(error), String(error)];
+  const message = error instanceof Error ? error.message : String(error);
+  const hasStack = error instanceof Error && !(error instanceof WorkerSettingsError);
+  const details = hasStack ? error.stack : message;
   const failure = { code: "worker_crashed", message } as const;
   return {
     end: { code: workerExit.crashed, outcome: "Failed", error: failure },

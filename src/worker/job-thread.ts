@@ -12,7 +12,7 @@ import {
   ServiceRefusal,
 } from "./service-connection.ts";
 import { workOnAssignment } from "./work-on-assignment.ts";
-import { type WorkerSettings, workerSettings } from "./worker-settings.ts";
+import { readWorkerSettings, type WorkerSettings } from "./worker-settings.ts";
 
 const minute = 60_000;
 /** A process ends with its service: only that can record its result. */
@@ -119,7 +119,7 @@ async function openLocalBlobs(
 }
 
 async function work(): Promise<void> {
-  const settings = workerSettings.parse(workerData);
+  const settings = readWorkerSettings(workerData);
   const context = createWorkerContext(settings);
   parentPort?.on("message", (reason: string) => {
     context.onStopping();

@@ -25,7 +25,7 @@ test("days to keep things are those of all projects and of some", () => {
 
 for (const [wrong, message] of [
   ["", /^MOS_KEEP_DAYS is null and must be an object$/m],
-  ["{jobs: 30", /^MOS_KEEP_DAYS is "\{jobs: 30" and must be YAML/m],
+  ["{jobs: 30", /^MOS_KEEP_DAYS is "\{jobs: 30" and must be YAML: Flow map/m],
   ["{jobs: 0}", /^MOS_KEEP_DAYS\.jobs is 0 and must be days from 1 to 36500, or forever$/m],
   ["{logs: 36501}", /^MOS_KEEP_DAYS\.logs is 36501 and must be days from 1/m],
   ["{models: soon}", /^MOS_KEEP_DAYS\.models is "soon" and must be days from 1/m],

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, open, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import test, { type TestContext } from "node:test";
@@ -168,7 +168,27 @@ test("a file in place of the data directory is named, without a stack", async (t
   const ended = await run([], { MOS_PORT: "0", MOS_DATA_DIR: file });
   assert.equal(ended.code, 1);
   assert.match(ended.stderr, /^The data directory ".*data" cannot be used: EEXIST: [^\n]*\n$/);
+  const command = await run(["sign-in"], { MOS_DATA_DIR: file });
+  assert.match(command.stderr, /^No service has its data in ".*data": [^\n]*\n$/);
 });
+
+test(
+  "a log that cannot be written, as on a full disk, does not end the service",
+  { skip: process.platform !== "linux" && "there is no /dev/full" },
+  async (t) => {
+    await using full = await open("/dev/full", "w");
+    const environment = { MOS_PORT: "0", MOS_DATA_DIR: await temporaryFolder(t), MOS_TYPO: "1" };
+    const child = spawn(process.execPath, [main], {
+      env: { ...inheritedEnvironment(), ...environment },
+      stdio: ["ignore", "pipe", full.fd],
+    });
+    assert(child.stdout);
+    const [chunk] = await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
+    assert.match(String(chunk), /^Listening on /);
+    child.kill("SIGTERM");
+    assert.deepEqual(await once(child, "exit"), [0, null]);
+  },
+);
 
 test("--help prints the commands, and that of a command how it is called", async () => {
   const all = await run(["--help"], {});
@@ -189,7 +209,8 @@ for (const [args, sentence] of [
     ["backup", "--to", "copy"],
     /^Option "--to" is not known\nUsage: backup \[--keep=COUNT\] FOLDER$/m,
   ],
-  [["restore"], /^0 were given, and 1 argument is expected\nUsage: restore FOLDER$/m],
+  [["backup", "--keep=1", main], /^The folder ".*main.ts" cannot be used: EEXIST: [^\n]*\n$/],
+  [["restore"], /^0 arguments were given, and 1 is expected\nUsage: restore FOLDER$/m],
   [["project", "create", "A B"], /^NAME is "A B" and must be 1 to 63 lower-case letters/m],
   [
     ["token", "create", "--name", "ci", "--scopes", "read", "--expires-days", "soon"],
@@ -199,6 +220,7 @@ for (const [args, sentence] of [
     ["token", "create", "--name", "ci", "--scopes", "jobs:read", "--expires-days", "1.5"],
     /^--expires-days is 1.5 and must be an integer\nUsage: token create/,
   ],
+  [["token", "create", "--name", "ci"], /^--scopes\[0\] is "" and must be "jobs:read", /],
   [["token", "create", "--days", "1"], /^Unknown option '--days'.*\nUsage: token create/],
 ] as const) {
   test(`the command "${args.join(" ")}" is refused, with how it is called`, async (t) => {

@@ -81,7 +81,8 @@ const places = { local: "processes on this machine", cluster: "pods in a cluster
 const databases = { sqlite: "SQLite", postgres: "PostgreSQL" } as const;
 
 function listStatusFacts({ jobs, ...status }: ServiceStatus): Readonly<Record<string, string>> {
-  const ofWorkers = jobs.workers === null ? "" : ` of ${jobs.workers} workers`;
+  const ofWorkers =
+    jobs.workers === null ? "" : ` of ${jobs.workers} ${jobs.workers === 1 ? "worker" : "workers"}`;
   const wait = formatDuration(1000 * jobs.longestWaitSeconds);
   const age = Date.parse(status.now) - Date.parse(status.startedAt);
   const { service: version = "", ...runtimes } = status.versions;

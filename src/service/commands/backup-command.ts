@@ -6,7 +6,7 @@ import { StartError } from "../../settings/parse-environment.ts";
 import { blobPath } from "../../storage/directory-blob-store.ts";
 import { statOrUndefined, systemErrorCode } from "../../storage/file-error.ts";
 import { syncFolder } from "../../storage/receive-file.ts";
-import { copyFiles, describeCopies, requireEmptyFolder } from "./copied-files.ts";
+import { copyFiles, describeCopies, requireEmptyFolder, requireFolder } from "./copied-files.ts";
 import { databasePath, type RecordsPlace, requireFile } from "../storage-folder/data-directory.ts";
 import { parsePositionals } from "./command-line.ts";
 
@@ -42,7 +42,7 @@ async function backUpAmongOthers(
   folder: string,
   count: number,
 ): Promise<string> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await requireFolder(folder);
   for (const name of await readdir(folder)) {
     if (name.endsWith(unfinished)) await rm(join(folder, name), { recursive: true });
   }

@@ -14,8 +14,9 @@ export function parsePositionals(
     throw new StartError(`Option "${option}" is not known\nUsage: ${usage}`);
   }
   if (args.length === count) return args;
-  const expected = count === 1 ? "1 argument is" : `${count || "no"} arguments are`;
-  throw new StartError(`${args.length} were given, and ${expected} expected\nUsage: ${usage}`);
+  const expected = count === 1 ? "1 is" : `${count || "none"} are`;
+  const given = args.length === 1 ? "1 argument was" : `${args.length} arguments were`;
+  throw new StartError(`${given} given, and ${expected} expected\nUsage: ${usage}`);
 }
 
 const settingsPage = "docs/reference.md#settings-of-the-service";

@@ -1,5 +1,6 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { errorMessage } from "../../log/error-message.ts";
 import { nameArtifacts } from "../../records/blobs/list-referenced-blobs.ts";
 import { StartError } from "../../settings/parse-environment.ts";
 import { formatCount } from "../../contract/text/format-count.ts";
@@ -46,9 +47,20 @@ export function describeMissing(
 /** A volume has it at its root. */
 const ownedByFileSystem: ReadonlySet<string> = new Set(["lost+found"]);
 
+/** Creates a folder, or takes one that is there. @throws StartError */
+export async function requireFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new StartError(`The folder "${folder}" cannot be used: ${errorMessage(cause)}`, {
+      cause,
+    });
+  }
+}
+
 /** Creates a folder, or takes one that is there and empty. @throws StartError */
 export async function requireEmptyFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await requireFolder(folder);
   const [first] = (await readdir(folder)).filter((name) => !ownedByFileSystem.has(name));
   if (first === undefined) return;
   throw new StartError(`The folder "${folder}" has to be empty, and contains "${first}"`);

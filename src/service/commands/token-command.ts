@@ -43,7 +43,8 @@ function parseTokenRequest(args: readonly string[]): TokenRequest {
   const { name, scopes, project, "expires-days": days } = parseOptions(args);
   const { data, problems } = parseInput(tokenRequest, {
     name,
-    scopes: scopes?.split(","),
+    // Where there are none, the message names those that there are.
+    scopes: (scopes ?? "").split(","),
     expiresInDays: parseDays(days),
     project,
   });

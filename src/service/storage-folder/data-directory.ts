@@ -79,7 +79,7 @@ async function hasFiles(folder: string): Promise<boolean> {
     }
     return false;
   } catch (error) {
-    if (systemErrorCode(error) === "ENOENT") return false;
+    if (["ENOENT", "ENOTDIR"].includes(systemErrorCode(error))) return false;
     throw error;
   }
 }

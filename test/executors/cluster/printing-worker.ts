@@ -5,7 +5,7 @@ import { workerExit } from "../../../src/contract/worker-protocol/exit-codes.ts"
 import { EventSender } from "../../../src/worker/reporter.ts";
 import { findTerminationLog } from "../../../src/worker/job-end.ts";
 import { createServiceConnection } from "../../../src/worker/service-connection.ts";
-import { workerSettings } from "../../../src/worker/worker-settings.ts";
+import { readWorkerSettings } from "../../../src/worker/worker-settings.ts";
 import { killedExitCode, type StartProgram } from "./pod-program.ts";
 
 const linesPerPart = 20;
@@ -29,7 +29,7 @@ export const startPrintingWorker: StartProgram = (place) => {
 };
 
 async function work(place: Place, stop: AbortSignal, death: AbortSignal): Promise<number> {
-  const settings = workerSettings.parse(place.environment);
+  const settings = readWorkerSettings(place.environment);
   if (!("MOS_JOB_TOKEN_FILE" in settings)) throw new Error("This worker is one of pods");
   const token = () => readFileSync(settings.MOS_JOB_TOKEN_FILE, "utf8").trim();
   const { MOS_SERVICE_URL: url, MOS_JOB_ID: jobId } = settings;
