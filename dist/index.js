@@ -58052,10 +58052,10 @@ function redactRecipe(recipe) {
 
 // EXTERNAL MODULE: ./contract/models/model-source.js
 var model_source = __nccwpck_require__(8897);
-// EXTERNAL MODULE: ./contract/text/redact-source.js
-var redact_source = __nccwpck_require__(3662);
 // EXTERNAL MODULE: ./contract/text/format-count.js
 var format_count = __nccwpck_require__(8834);
+// EXTERNAL MODULE: ./contract/text/redact-source.js
+var redact_source = __nccwpck_require__(3662);
 ;// CONCATENATED MODULE: ./action/submit-batches.js
 
 
@@ -61440,10 +61440,10 @@ const labelFilter = zod__WEBPACK_IMPORTED_MODULE_1__/* .array */ .YOg(zod__WEBPA
 /* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
 /* harmony export */   C: () => (/* binding */ parseInput)
 /* harmony export */ });
+/* harmony import */ var _text_format_count_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8834);
 /* harmony import */ var _text_truncate_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(2021);
 /* harmony import */ var _text_hidden_characters_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(3024);
 /* harmony import */ var _text_redact_source_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(3662);
-/* harmony import */ var _text_format_count_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8834);
 
 
 
@@ -62842,10 +62842,10 @@ var compose_sections = __nccwpck_require__(1580);
 var markdown = __nccwpck_require__(8186);
 // EXTERNAL MODULE: ./contract/jobs/model-diff.js
 var model_diff = __nccwpck_require__(5);
-// EXTERNAL MODULE: ./contract/text/format-figure.js
-var format_figure = __nccwpck_require__(6113);
 // EXTERNAL MODULE: ./contract/text/format-count.js
 var format_count = __nccwpck_require__(8834);
+// EXTERNAL MODULE: ./contract/text/format-figure.js
+var format_figure = __nccwpck_require__(6113);
 ;// CONCATENATED MODULE: ./contract/jobs/describe-model-diff.js
 
 
@@ -63018,10 +63018,10 @@ var report = __nccwpck_require__(6605);
 var model_diff_section = __nccwpck_require__(2188);
 // EXTERNAL MODULE: ./contract/jobs/next-steps.js
 var next_steps = __nccwpck_require__(6669);
-// EXTERNAL MODULE: ./contract/text/format-figure.js
-var format_figure = __nccwpck_require__(6113);
 // EXTERNAL MODULE: ./contract/text/format-count.js
 var format_count = __nccwpck_require__(8834);
+// EXTERNAL MODULE: ./contract/text/format-figure.js
+var format_figure = __nccwpck_require__(6113);
 ;// CONCATENATED MODULE: ./report/sections.js
 
 

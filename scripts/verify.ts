@@ -5,6 +5,7 @@ import { jobReport } from "./job-report.ts";
 import { hashFile, repeatJob } from "./repeat-job.ts";
 import { parse, verifyAttestations, VerificationError } from "./verify-attestations.ts";
 import { errorMessage } from "../src/log/error-message.ts";
+import { formatCount } from "../src/contract/text/format-count.ts";
 
 const usage = `Usage: npm run verify -- REPORT [--model FILE [--calibration FILE]] [--attestations FILE --key FILE]
 
@@ -69,10 +70,8 @@ async function verifyResult({ reportPath, model, calibration, signed }: Work): P
   }
   if (model !== undefined) {
     await repeatJob(report, model, calibration);
-    const { length: count } = report.files;
-    process.stdout.write(
-      `Repeated: the same ${count} ${count === 1 ? "file" : "files"} and figures\n`,
-    );
+    const files = formatCount(report.files.length, "file");
+    process.stdout.write(`Repeated: the same ${files} and figures\n`);
   }
 }
 

@@ -2,9 +2,9 @@ import type { Batch } from "../contract/batches/batch.ts";
 import { hasFailedGate } from "../contract/jobs/gate.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { isTerminal, jobStatus } from "../contract/jobs/status.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 import { jobLinks, type ReportRow } from "../report/report.ts";
 import type { StepJob } from "./submit-batches.ts";
-import { formatCount } from "../contract/text/format-count.ts";
 
 /** The last known state of each of the step's jobs. */
 export class JobTracker {

@@ -12,8 +12,8 @@ import { listDataSources } from "../contract/jobs/recipe-data.ts";
 import type { ModelReference } from "../contract/models/model.ts";
 import { findUploadHash } from "../contract/models/model-source.ts";
 import type { Revision } from "../contract/revision.ts";
-import { redactSource } from "../contract/text/redact-source.ts";
 import { formatCount } from "../contract/text/format-count.ts";
+import { redactSource } from "../contract/text/redact-source.ts";
 
 /** A job of the step: one model for one target. */
 export interface StepJob {

@@ -1,8 +1,8 @@
+import { formatCount } from "./text/format-count.ts";
 import type { z } from "zod";
 import { truncate } from "./text/truncate.ts";
 import { replaceHiddenCharacters } from "./text/hidden-characters.ts";
 import { redactSource } from "./text/redact-source.ts";
-import { formatCount } from "./text/format-count.ts";
 
 /** What is wrong with a field of an input. */
 export interface InputProblem {

@@ -5,12 +5,12 @@ import { routes } from "../contract/routes/routes.ts";
 import type { Batch } from "../contract/batches/batch.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import type { Job } from "../contract/jobs/job.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 import { demoModels } from "./demo-models.ts";
 import type { Display } from "./display.ts";
 import { cancelDemoBatch, followBatch } from "./follow-batch.ts";
 import { resultTable } from "./result-table.ts";
 import { startServiceProcess } from "./start-service-process.ts";
-import { formatCount } from "../contract/text/format-count.ts";
 
 const targets = ["cpu", "cpu-int8"];
 const gates = { maxSizeRatio: 0.7, minCosine: 0.95 };

@@ -1,6 +1,6 @@
 import type { JobStatus } from "../contract/jobs/status.ts";
-import { truncate } from "../contract/text/truncate.ts";
 import { formatCount } from "../contract/text/format-count.ts";
+import { truncate } from "../contract/text/truncate.ts";
 
 export interface JobProgress {
   readonly label: string;

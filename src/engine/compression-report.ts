@@ -17,9 +17,9 @@ import type { SearchSummary } from "../contract/jobs/search.ts";
 import type { Telemetry } from "../contract/jobs/telemetry.ts";
 import type { WarningCode } from "../contract/jobs/warnings.ts";
 import { textLimits } from "../contract/limits.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 import { truncate } from "../contract/text/truncate.ts";
 import { quoteName } from "../contract/text/quote-name.ts";
-import { formatCount } from "../contract/text/format-count.ts";
 
 export interface WeightReport extends WeightSensitivity {
   readonly name: string;

@@ -20,11 +20,11 @@ import {
 import type { Recipe } from "../contract/jobs/recipe.ts";
 import type { Accuracy } from "../contract/jobs/telemetry.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 import { countSessions } from "./accuracy/model-run.ts";
 import { isCheckpoint } from "./language/open-language-model.ts";
 import { writeRunnableOriginal } from "./language/runnable-original.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
-import { formatCount } from "../contract/text/format-count.ts";
 
 /** A candidate that was run on the evaluation's samples. */
 export interface VerifiedPoint {

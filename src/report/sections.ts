@@ -5,8 +5,8 @@ import { inlineCode, tableHead, tableRow } from "./markdown.ts";
 import { classifyOutcome, outcomes, type Report, type ReportRow } from "./report.ts";
 import type { Job } from "../contract/jobs/job.ts";
 import { isOnGenerated } from "../contract/jobs/next-steps.ts";
-import { formatPercent } from "../contract/text/format-figure.ts";
 import { formatCount } from "../contract/text/format-count.ts";
+import { formatPercent } from "../contract/text/format-figure.ts";
 
 const emptyCell = "–";
 

@@ -21,6 +21,7 @@ import { type Accuracy, maxUnfusedNodes } from "../contract/jobs/telemetry.ts";
 import { textLimits } from "../contract/limits.ts";
 import { truncate } from "../contract/text/truncate.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 import { replaceHiddenCharacters } from "../contract/text/hidden-characters.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
 import { describeOriginal } from "../engine/describe-original.ts";
@@ -28,7 +29,6 @@ import { type ComparedResult, compareResult } from "../engine/diff/compare-resul
 import { inferGraphTypes } from "../engine/infer-graph-types.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import { errorMessage } from "../log/error-message.ts";
-import { formatCount } from "../contract/text/format-count.ts";
 
 /**
  * The work after the compression: stores the result, cuts the pipeline, evaluates, and stores the

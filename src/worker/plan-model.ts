@@ -8,6 +8,7 @@ import type { Artifact } from "../contract/jobs/artifact.ts";
 import type { Assignment } from "../contract/worker-protocol/messages.ts";
 import { findUploadHash } from "../contract/models/model-source.ts";
 import { formatBytes } from "../contract/text/format-bytes.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 import { createCandidateRunner, runsCandidates } from "../engine/candidate-runner.ts";
 import type { CandidateRunner } from "../engine/candidate.ts";
 import type { CompressionReport } from "../engine/compression-report.ts";
@@ -20,7 +21,6 @@ import {
   planCompression,
   type PlanOptions,
 } from "../engine/plan-compression.ts";
-import { formatCount } from "../contract/text/format-count.ts";
 
 /**
  * Reads the model's graph and shards its weights, so that an invalid model fails before any work.

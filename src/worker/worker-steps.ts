@@ -3,6 +3,7 @@ import path from "node:path";
 import { formatBytes } from "../contract/text/format-bytes.ts";
 import { isFolderSource, isRemoteSource } from "../contract/models/model-source.ts";
 import { ServiceError } from "../contract/errors.ts";
+import { formatCount } from "../contract/text/format-count.ts";
 import { assembleShares } from "../engine/compress-model.ts";
 import { isCheckpoint } from "../engine/language/open-language-model.ts";
 import type { FetchRanges } from "../engine/onnx/payload.ts";
@@ -18,7 +19,6 @@ import { PartialModel } from "./partial-model.ts";
 import type { JobContext } from "./job-context.ts";
 import { reportForecast } from "./report-forecast.ts";
 import type { Stage } from "./reporter.ts";
-import { formatCount } from "../contract/text/format-count.ts";
 
 /** Fetches, plans and stores the model for the workers of the later steps. */
 export async function shardModel(context: JobContext): Promise<void> {

@@ -54,7 +54,7 @@ test("the log says what keeps jobs from being worked on", async (t) => {
     models: "far=https://models.example/far.onnx",
     "dry-run": "true",
   });
-  await step.untilLog(/^Batch batch-\w+: 1 jobs$/m);
+  await step.untilLog(/^Batch batch-\w+: 1 job$/m);
   const [id = ""] = service.submitted;
   const message = 'Waiting for the quota "gpus"';
   await service.records.cluster.recordEvents(id, [

@@ -3,6 +3,7 @@ import type { BatchReconciliation } from "./batch-reconciliation.ts";
 import type { BatchResourceStatus } from "../../../src/contract/custom-resources/batch-resource.ts";
 import type { EventReason } from "../../../src/contract/custom-resources/event-reasons.ts";
 import { isTerminal } from "../../../src/contract/jobs/status.ts";
+import { formatCount } from "../../../src/contract/text/format-count.ts";
 import type { EventRecorder } from "../../../src/controller-runtime/event-recorder.ts";
 import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
@@ -11,7 +12,6 @@ import {
   batches,
   type BatchObject,
 } from "../../../src/resources/custom-resources.ts";
-import { formatCount } from "../../../src/contract/text/format-count.ts";
 
 /** A change of figures alone is written no more often. */
 const writeEveryMs = 1_000;

@@ -1,6 +1,6 @@
 import type { ModelDiff, NodeChange } from "./model-diff.ts";
-import { formatPercent } from "../text/format-figure.ts";
 import { formatCount } from "../text/format-count.ts";
+import { formatPercent } from "../text/format-figure.ts";
 
 /**
  * The changes in a few words: `1 node added, 2 weights changed by up to 3.1 %`; `quote` makes

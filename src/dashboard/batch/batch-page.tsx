@@ -17,6 +17,7 @@ import { describeLimit } from "../../contract/jobs/describe-gate.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { suiteAddress } from "../../contract/page-addresses.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { Icon } from "../shared/button.tsx";
@@ -26,7 +27,6 @@ import { isGone, MissingPage } from "../shared/missing-page.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";
 import { Term } from "../shared/term.tsx";
-import { formatCount } from "../../contract/text/format-count.ts";
 
 /** A batch as a matrix of models and targets, live. */
 export function BatchPage() {

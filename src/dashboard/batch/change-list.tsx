@@ -11,9 +11,9 @@ import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { describeRecipe } from "../shared/describe-recipe.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { jobAddress } from "../../contract/page-addresses.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { Button, Icon } from "../shared/button.tsx";
 import { compareFigures } from "../shared/figures.ts";
-import { formatCount } from "../../contract/text/format-count.ts";
 
 const shownAtFirst = 8;
 

@@ -10,13 +10,13 @@ import { explainWideInterval } from "../../contract/jobs/latency.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { EmptyState, Loading } from "../shared/notice.tsx";
 import { isGone, MissingPage } from "../shared/missing-page.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 import { isShippable } from "../shared/verdict.ts";
-import { formatCount } from "../../contract/text/format-count.ts";
 
 /** As many as a table can show side by side. */
 const mostJobs = 24;

@@ -1,5 +1,6 @@
 import type { ServiceStatus } from "../../contract/service-status.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { mayDo } from "../session/session.ts";
 import { service } from "../session/service.ts";
 import { formatDuration } from "../shared/format.ts";
@@ -81,8 +82,7 @@ const places = { local: "processes on this machine", cluster: "pods in a cluster
 const databases = { sqlite: "SQLite", postgres: "PostgreSQL" } as const;
 
 function listStatusFacts({ jobs, ...status }: ServiceStatus): Readonly<Record<string, string>> {
-  const ofWorkers =
-    jobs.workers === null ? "" : ` of ${jobs.workers} ${jobs.workers === 1 ? "worker" : "workers"}`;
+  const ofWorkers = jobs.workers === null ? "" : ` of ${formatCount(jobs.workers, "worker")}`;
   const wait = formatDuration(1000 * jobs.longestWaitSeconds);
   const age = Date.parse(status.now) - Date.parse(status.startedAt);
   const { service: version = "", ...runtimes } = status.versions;

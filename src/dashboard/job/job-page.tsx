@@ -19,6 +19,7 @@ import { isTerminal } from "../../contract/jobs/status.ts";
 import { type TermName, termTable } from "../../contract/jobs/terms.ts";
 import { findWeightFiles, sayWeightFiles } from "../../contract/jobs/weight-files.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { GraphCard } from "../graph/graph-card.tsx";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
@@ -27,7 +28,6 @@ import { Icon } from "../shared/button.tsx";
 import { flattenFields } from "../shared/format.ts";
 import { isGone, MissingPage } from "../shared/missing-page.tsx";
 import { Term } from "../shared/term.tsx";
-import { formatCount } from "../../contract/text/format-count.ts";
 
 /** Everything about one job, live. */
 export function JobPage() {

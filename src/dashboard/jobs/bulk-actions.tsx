@@ -3,6 +3,7 @@ import type { JobList } from "./job-list.ts";
 import { ConnectionError } from "../../client/transport.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
 import { compareAddress } from "../shared/addresses.ts";
@@ -10,7 +11,6 @@ import { Button, Icon } from "../shared/button.tsx";
 import { DialogRemovalEnd, Dialog } from "../shared/dialog.tsx";
 import { sayError } from "../shared/notice.tsx";
 import { useStart } from "../shared/use-start.ts";
-import { formatCount } from "../../contract/text/format-count.ts";
 
 interface BulkActionsProps {
   readonly list: JobList;

@@ -7,6 +7,7 @@ import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { TermName } from "../../contract/jobs/terms.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { describeBasis } from "../shared/accuracy-basis.ts";
 import { toLatencyRatio } from "../shared/figures.ts";
 import { describeCommit, shortJobName } from "../shared/format.ts";
@@ -15,7 +16,6 @@ import { Age, Duration } from "../shared/page-head.tsx";
 import { LatencyMark, ProgressBar, ToneSign } from "../shared/status.tsx";
 import { Term } from "../shared/term.tsx";
 import { judgeJob } from "../shared/verdict.ts";
-import { formatCount } from "../../contract/text/format-count.ts";
 
 /** As the style sheet's `--row`. */
 const rowPx = 40;

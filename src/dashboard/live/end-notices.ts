@@ -2,8 +2,8 @@ import { signal } from "@preact/signals";
 import { watchChanges } from "./service-changes.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { batchAddress, jobAddress } from "../../contract/page-addresses.ts";
-import { judgeJob } from "../shared/verdict.ts";
 import { formatCount } from "../../contract/text/format-count.ts";
+import { judgeJob } from "../shared/verdict.ts";
 
 /** Ids of the jobs and batches whose end this tab is to say. */
 export const followed = signal<ReadonlySet<string>>(new Set());

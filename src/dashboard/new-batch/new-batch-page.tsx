@@ -4,6 +4,7 @@ import { useLocation } from "preact-iso";
 import { type ChosenModel, countJobs, planBatches, recipeChoices } from "./plan-batches.ts";
 import type { Target } from "../../contract/jobs/target.ts";
 import { maxBatchJobs } from "../../contract/batches/batch.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { useLive } from "../live/use-live.ts";
 import { SizePredictions } from "./size-predictions.tsx";
 import { ModelPicker, describeModel } from "../new-job/model-picker.tsx";
@@ -17,7 +18,6 @@ import { DropZone } from "../shared/drop-zone.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 import { type HeadersOf, useStart } from "../shared/use-start.ts";
-import { formatCount } from "../../contract/text/format-count.ts";
 
 /** Starts several models for several targets by several recipes; `?model=` names the first. */
 export function NewBatchPage() {

@@ -1,6 +1,6 @@
 import type { Batch } from "../../contract/batches/batch.ts";
-import { Status, ToneSign } from "./status.tsx";
 import { formatCount } from "../../contract/text/format-count.ts";
+import { Status, ToneSign } from "./status.tsx";
 
 interface BatchVerdictProps extends Pick<Batch, "status" | "gatesFailed"> {
   /** Whether the number of jobs stands beside it. */

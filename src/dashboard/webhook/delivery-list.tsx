@@ -1,4 +1,5 @@
 import type { Webhook, WebhookDelivery } from "../../contract/deliveries/webhook.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { Button } from "../shared/button.tsx";
@@ -6,7 +7,6 @@ import { Dialog, DialogDoneEnd } from "../shared/dialog.tsx";
 import { Loading, MaybeError } from "../shared/notice.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { ToneSign } from "../shared/status.tsx";
-import { formatCount } from "../../contract/text/format-count.ts";
 
 const shownDeliveries = "20";
 const everyMs = 3000;

@@ -11,8 +11,8 @@ import { runOnSamples } from "./run-whole-model.ts";
 import type { RunSettings, SampleWork } from "./sample-visitor.ts";
 import { TensorSpool } from "./tensor-spool.ts";
 import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
-import { quoteName } from "../../contract/text/quote-name.ts";
 import { formatCount } from "../../contract/text/format-count.ts";
+import { quoteName } from "../../contract/text/quote-name.ts";
 
 interface RecordOptions extends RunSettings {
   /** A local `.npz` file, or one of text; without it, data is generated or built in. */

@@ -1,10 +1,10 @@
 import { type Accuracy, maxReportedOutputs } from "../../contract/jobs/telemetry.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import type { EvaluationWarning } from "./evaluation-warning.ts";
 import { summarizeOutputAccuracy, type OutputComparison } from "./output-comparison.ts";
 import { isExercised } from "./output-response.ts";
 import type { SampleSource } from "../samples/open-samples.ts";
 import { quoteName } from "../../contract/text/quote-name.ts";
-import { formatCount } from "../../contract/text/format-count.ts";
 
 interface AccuracySummary {
   /** Absent where no output is exercised. */

@@ -176,7 +176,7 @@ class LocalExecutor implements Executor {
     const stop = this.#stops.get(jobId);
     if (stop === undefined || turnMs < mustWaitMs) return;
     const { attempts } = this.#options.records;
-    const before = await this.#recordWithRetry(() => attempts.countDisrupted(jobId, "made_way"));
+    const before = await this.#recordWithRetry(() => attempts.countDisrupted(jobId, "preempted"));
     if (before === undefined) return;
     const doublings = Math.min(before, projectWait.doublings);
     if (turnMs >= mustWaitMs * 2 ** doublings) stop.abort(preempted);
@@ -238,7 +238,7 @@ class LocalExecutor implements Executor {
 
   #findDisruption({ reason }: AbortSignal): Disruption | undefined {
     if (this.#closing.signal.aborted) return "service_stopped";
-    return reason === preempted ? "made_way" : undefined;
+    return reason === preempted ? "preempted" : undefined;
   }
 
   #startTimers({ jobId, deadlineSeconds }: LocalAttempt, stop: AbortController) {

@@ -3,6 +3,7 @@ import { ServiceError } from "../../contract/errors.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Manifest, ModelFile, StoredUpload } from "../../contract/models/manifest.ts";
 import type { Owner } from "../../contract/people/principal.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { addAuditEntry, type AuditedChange } from "../people/audit-records.ts";
 import { insertProjectBlob, selectProjectBlobs } from "./project-blob-records.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
@@ -73,7 +74,7 @@ async function findUploads(
     bytes.has(sha256) ? [] : [{ pointer: `/files/${i}/sha256`, message: "Was not uploaded" }],
   );
   if (missing.length > 0) {
-    const message = `${missing.length} of the manifest's ${files.length} files were not uploaded`;
+    const message = `Not uploaded: ${missing.length} of the manifest's ${formatCount(files.length, "file")}`;
     throw new ServiceError("model_not_found", message, { fields: missing });
   }
   return files.map((file) => ({ ...file, bytes: bytes.get(file.sha256) ?? 0 }));

@@ -37,7 +37,7 @@ export interface AttemptPod {
 const disruptions = {
   service_killed: "The service died while the worker ran",
   service_stopped: "The service was stopped while the worker ran",
-  made_way: "The worker was stopped to make way for a project that had waited too long",
+  preempted: "The worker was stopped, preempted by a project that had waited too long",
 } as const;
 
 export type Disruption = keyof typeof disruptions;
@@ -176,7 +176,7 @@ export function attemptRecords(store: Store) {
         if (disruption) last.push({ stream: "stderr", text: disruptions[disruption], at });
         const logged = await appendLines(writing, before, last);
         const events: JobEvent[] = before.live ? [] : [{ type: "stopped" }];
-        if (disruption === "made_way") {
+        if (disruption === "preempted") {
           events.push({ type: "waiting", interrupts: true, ...statusCause("interrupted") });
         }
         if (error !== null && currentAttempts(attempts).includes(attempt)) {

@@ -14,6 +14,7 @@ import { translatePartEvent } from "./translate-part-event.ts";
 import type { Job } from "../../contract/jobs/job.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import type {
   ModelOutline,
   OptimizedShare,
@@ -25,7 +26,6 @@ import {
   type Store,
   type WriteTransaction,
 } from "../database/store.ts";
-import { formatCount } from "../../contract/text/format-count.ts";
 
 /** What workers ask and report. */
 export function workerRecords(store: Store) {

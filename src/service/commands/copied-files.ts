@@ -1,9 +1,9 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { errorMessage } from "../../log/error-message.ts";
 import { nameArtifacts } from "../../records/blobs/list-referenced-blobs.ts";
 import { StartError } from "../../settings/parse-environment.ts";
-import { formatCount } from "../../contract/text/format-count.ts";
 
 /** What a backup or a restoration copied. */
 interface CopiedFiles {

@@ -136,7 +136,7 @@ test("a job that has made way is given twice the time, and one that is alone is 
     assert.equal((await service.ended(own)).job.status, "Completed");
   }
   const { lines } = await service.until(long, () => true, busy);
-  assert.equal(lines.filter((line) => line.includes("make way")).length, 5);
+  assert.equal(lines.filter((line) => line.includes("preempted by")).length, 5);
 });
 
 test("a project that is alone has all workers", async (t) => {
