@@ -10,9 +10,7 @@ const waitingFiles = [
   "test/operator/compression-job/faults.test.ts",
   "test/executors/cluster/deleted-namespace.test.ts",
   "test/operator/lifecycle.test.ts",
-  "test/github-app/webhook.test.ts",
   "test/operator/compression-job/preemption.test.ts",
-  "test/controller-runtime/leader-election.test.ts",
 ];
 
 /**
@@ -60,6 +58,7 @@ const ownProcess = [
   "test/engine/samples/open-samples.test.ts",
   "test/engine/onnx/open-model.test.ts",
   "test/engine/onnx/write-model.test.ts",
+  "test/github-app/webhook.test.ts",
   "test/records/postgres-schema.test.ts",
   "test/records/postgres.test.ts",
   "test/records/replicas.test.ts",
@@ -75,17 +74,18 @@ const ownProcess = [
 
 /** Seconds of the others that take longest, as `npm test` prints them at its end. */
 const seconds: Readonly<Record<string, number>> = {
-  "test/action/pull-request-life.test.ts": 163,
-  "test/server/schemathesis.test.ts": 132,
-  "test/action/check-runs.test.ts": 126,
-  "test/action/e2e/pull-request.test.ts": 90,
-  "test/action/step.test.ts": 72,
-  "test/charts/monitoring.test.ts": 67,
-  "test/worker/pods.test.ts": 52,
-  "test/dashboard/compare.test.ts": 52,
-  "test/dashboard/links.test.ts": 52,
+  "test/docs/language-models.test.ts": 94,
+  "test/action/pull-request-life.test.ts": 93,
+  "test/server/schemathesis.test.ts": 91,
+  "test/action/check-runs.test.ts": 84,
+  "test/action/e2e/pull-request.test.ts": 63,
+  "test/github-app/webhook.test.ts": 60,
+  "test/dashboard/compare.test.ts": 55,
+  "test/action/step.test.ts": 50,
+  "test/charts/monitoring.test.ts": 50,
   "test/executors/local/contained-sources.test.ts": 50,
-  "test/charts/upgrade-page.test.ts": 48,
+  "test/dashboard/job.test.ts": 45,
+  "test/controller-runtime/leader-election.test.ts": 44,
 };
 
 interface ArrangedFiles {
