@@ -57292,7 +57292,7 @@ const batchRoutes = {
         path: "/batches/{id}/retry",
         summary: "Start the failed jobs of a batch again, each with its recipe, as batches of their own: " +
             "one for jobs of one recipe whose models and targets make up a product. They take the " +
-            "place of the former ones in the batch's report, if the token may request reports",
+            "place of the earlier ones in the batch's report, if the token may request reports",
         action: "retryWork",
         names: "batch",
         params: schemas/* object */.Ikc({ id: id/* batchId */.qZ }),
@@ -60881,7 +60881,8 @@ const warningTable = {
     latency_noisy: "The interval of the latency's ratio stayed wider than ±1.5 %: the machine was busy, or " +
         "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
     latency_not_timed: "Latency was not measured: the recipe gives it no time, the models do not fit into the " +
-        "machine's or the GPU's memory beside each other, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
+        "machine's or the GPU's memory beside each other, or the result is for a runtime that is not " +
+        "the one here (`recipe.dialect`). " +
         "`telemetry.latency` is absent.",
     nodes_on_cpu: "Nodes of a model ran on the CPU though the target has another execution provider, since that " +
         "provider does not have their operators, or not for their types. Nodes that compute shapes are " +

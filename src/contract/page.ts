@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { limits } from "./limits.ts";
 
-/** An integer in a query string. Number() alone would also take "", "0x10" and " 5 ". */
+/** An integer in a query string. `Number()` would also take "", "0x10" and " 5 ". */
 export function integerParameter(bounds: z.ZodInt) {
   return z
     .string()

@@ -170,7 +170,7 @@ async function acceptAsBaseline(
   return batches;
 }
 
-/** Submits jobs again, which replace the former ones in a report. */
+/** Submits jobs again, which replace the earlier ones in a report. */
 export type SubmitRerun = (
   owner: Owner,
   order: {

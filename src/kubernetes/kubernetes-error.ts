@@ -70,8 +70,8 @@ export function isPolicyRefusal({ message }: KubernetesError): boolean {
 const statusesOfDenials: readonly (number | undefined)[] = [400, 403, 422];
 
 /**
- * The object breaks the schema or a validation rule, or an admission policy or webhook has looked at
- * it and denied it: it will not be taken as it is.
+ * The object breaks the schema or a validation rule, or an admission policy or webhook has denied
+ * it: the same object is not accepted later either.
  */
 export function isDenial(error: unknown): boolean {
   if (!(error instanceof KubernetesError) || !statusesOfDenials.includes(error.status))

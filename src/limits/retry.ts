@@ -1,7 +1,7 @@
 /**
  * Runs work again after each failure for which `delayAfter` gives a delay in milliseconds; without
- * one, the error is thrown. Failures, and the time since the first of them, start over after one that
- * has brought the work further.
+ * one, the error is thrown. Failures, and the time since the first of them, start over after one
+ * that has brought the work further.
  * @throws what `delayAfter` throws; the signal's reason once it is aborted
  */
 export async function retry<T>(

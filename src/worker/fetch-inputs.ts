@@ -109,7 +109,7 @@ interface SharedCheckpointOptions extends FetchOptions {
   readonly stage: Stage;
 }
 
-/** A checkpoint whose headers come from another pod, with its weights where they are needed here. */
+/** A checkpoint whose headers come from another pod, and its weights where they are needed. */
 async function openSharedCheckpoint(
   { outline, shares }: SharedCheckpoint,
   source: string,

@@ -242,7 +242,7 @@ function createOutageNotes(reports: OutageReports | undefined): NoteOutage {
 }
 
 /**
- * Repeats a request until it is answered. A transfer that gets further starts the time limits again.
+ * Repeats a request until it is answered. A transfer that gets further restarts the time limits.
  * @throws ServiceRefusal, ServiceOutage, ServiceError storage_full, too_many_bytes
  */
 async function requestWithRetry<T>(

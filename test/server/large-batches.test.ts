@@ -3,6 +3,7 @@ import test from "node:test";
 import { batch as batchSchema } from "../../src/contract/batches/batch.ts";
 import { retriedBatch } from "../../src/contract/routes/batch-routes.ts";
 import { beginTestWorker, makeTestApp, type TestApp } from "./test-app.ts";
+import { countTurns } from "../support/count-turns.ts";
 
 const size = 40;
 
@@ -27,20 +28,6 @@ async function producedBatch(app: TestApp): Promise<string> {
     );
   }
   return id;
-}
-
-/** How often the event loop came round, in which others are answered, until it is done. */
-async function countTurns(work: () => Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let isOver = false;
-  const countTurn = () => {
-    turns++;
-    if (!isOver) setImmediate(countTurn);
-  };
-  setImmediate(countTurn);
-  await work();
-  isOver = true;
-  return turns;
 }
 
 test("others are answered between the jobs of a batch that is repeated", async (t) => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { limits } from "../../src/contract/limits.ts";
 import { beginTestWorker, logEvent, makeTestApp, startJob } from "./test-app.ts";
+import { countTurns } from "../support/count-turns.ts";
 
 const failed = {
   type: "result",
@@ -153,16 +154,10 @@ test("a reader who is as fast as the records lets others go on between pages", a
   const line = logEvent("x".repeat(60_000));
   for (let i = 0; i < pages; i++) await worker.report(line, line);
   const answer = await app.ask(`${path}?follow=false`);
-  let turns = 0;
-  let isOver = false;
-  const countTurn = () => {
-    turns++;
-    if (!isOver) setImmediate(countTurn);
-  };
-  setImmediate(countTurn);
   let bytes = 0;
-  for await (const piece of answer.body ?? []) bytes += piece.length;
-  isOver = true;
+  const turns = await countTurns(async () => {
+    for await (const piece of answer.body ?? []) bytes += piece.length;
+  });
   assert.equal(bytes, pages * 2 * 60_001);
   assert.ok(turns >= pages, `${turns} turns of the event loop`);
 });

@@ -33,7 +33,8 @@ export const warningTable = {
     "`recipe.evaluation.latencyBudgetSeconds` was over before enough sessions were timed.",
   latency_not_timed:
     "Latency was not measured: the recipe gives it no time, the models do not fit into the " +
-    "machine's or the GPU's memory beside each other, or the result is for a runtime that is not the one here (`recipe.dialect`). " +
+    "machine's or the GPU's memory beside each other, or the result is for a runtime that is not " +
+    "the one here (`recipe.dialect`). " +
     "`telemetry.latency` is absent.",
   nodes_on_cpu:
     "Nodes of a model ran on the CPU though the target has another execution provider, since that " +

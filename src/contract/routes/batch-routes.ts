@@ -57,7 +57,7 @@ export const batchRoutes = {
     summary:
       "Start the failed jobs of a batch again, each with its recipe, as batches of their own: " +
       "one for jobs of one recipe whose models and targets make up a product. They take the " +
-      "place of the former ones in the batch's report, if the token may request reports",
+      "place of the earlier ones in the batch's report, if the token may request reports",
     action: "retryWork",
     names: "batch",
     params: z.object({ id: batchId }),

@@ -14,7 +14,7 @@ export interface FigureChart {
   readonly lines: readonly Line[];
   /** The newest limit of the figure, where jobs have one. */
   readonly limit: number | undefined;
-  /** In which ways the figure was measured, where they are several: its course says nothing then. */
+  /** In which ways the figure was measured, where there are several: its course says nothing. */
   readonly ways: readonly string[];
 }
 

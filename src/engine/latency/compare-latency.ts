@@ -26,8 +26,8 @@ export interface LatencyComparison {
 }
 
 /**
- * Times both models in one process, in rounds that open both again: a session of a model is 1 to 3 %
- * faster or slower than another for as long as it lives, so the interval of the ratio is over
+ * Times both models in one process, in rounds that open both again: a session of a model is 1 to
+ * 3 % faster or slower than another for as long as it lives, so the interval of the ratio is over
  * sessions and not over runs. Ends when the interval is narrow or the budget is over.
  * @throws ServiceError evaluation_failed if a model cannot be loaded or run
  * @throws the signal's reason if it was aborted; no process is left then

@@ -108,8 +108,8 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
   },
   /**
    * OpenVINO's low precision transformations: activations with one scale, since only such a
-   * dequantization moves after a convolution (`ConvolutionTransformation`); types as NNCF has them for
-   * it (`nncf/common/hardware/configs/cpu.json`).
+   * dequantization moves after a convolution (`ConvolutionTransformation`); types as NNCF has them
+   * for it (`nncf/common/hardware/configs/cpu.json`).
    */
   openvino: {
     runtime: "OpenVINO",

@@ -58,7 +58,7 @@ export class GraphRewrite {
   readonly quantizedActivations = new Map<Body, Map<string, QuantizedActivation>>();
   /** Activations that are divided by the scales of their channels, by the name of the value. */
   readonly smoothedInputs = new Map<string, string>();
-  /** Activations with the sums of their blocks after them, by the value's name and the block size. */
+  /** Activations followed by the sums of their blocks, by the value's name and the block size. */
   readonly joinedSums = new Map<string, string>();
   /** Weights that recurrent nodes take quantized, by the input. */
   readonly recurrentWeights = new Map<NodeProto, Map<number, QuantizedMatrix>>();

@@ -8,8 +8,8 @@ import type { ObservedEvent } from "../../records/jobs/cluster-records.ts";
 export const notSubmitted = "not_submitted" satisfies OwnStatusReason;
 
 /**
- * A resource that is invalid or that a policy denies fails the job; after other errors the job waits
- * for another attempt.
+ * A resource that is invalid or that a policy denies fails the job; after other errors the job
+ * waits for another attempt.
  */
 export function rejectionEvent(error: KubernetesError): ObservedEvent {
   if (isDenial(error)) {

@@ -165,7 +165,7 @@ async function recordSuccess(
     .execute();
 }
 
-/** Disables a webhook whose receiver is gone, or accepted nothing since the failed event was created. */
+/** Disables a webhook whose receiver is gone or has accepted nothing since the failed event. */
 async function disableWebhook(
   { trx, now }: WriteTransaction,
   { id, webhookId, attempt, createdAt }: DueDelivery,

@@ -86,8 +86,8 @@ export function reportRecords(store: Store) {
     },
 
     /**
-     * Jobs that count for the report, in the order of models × targets, without their files: of those
-     * each may have a thousand, and no report shows them.
+     * Jobs that count for the report, in the order of models × targets, without their files: each
+     * may have a thousand, and no report shows them.
      */
     async listJobs({ jobIds }: Pick<ReportRecord, "jobIds">): Promise<Job[]> {
       const jobs: Job[] = [];

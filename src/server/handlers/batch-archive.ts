@@ -11,9 +11,9 @@ export type ReadJobs = () => Iterable<ProducingJob> | AsyncIterable<ProducingJob
 
 /**
  * Files of a batch as a tar archive, uncompressed, since models hardly get smaller. Jobs are read
- * for the size of the manifest, for the manifest and for the files, so that of their lists of files
- * one is in memory; each blob is read when the reader comes to it. The archive fails where a blob is
- * missing or has another size, or a job that it describes was deleted meanwhile.
+ * three times, for the size of the manifest, the manifest and the files, so that one job's list of
+ * files is in memory at a time; each blob is read when the reader comes to it. The archive fails
+ * where a blob is missing or has another size, or a job that it describes was deleted meanwhile.
  */
 export async function* writeBatchArchive(
   blobs: Pick<BlobStore, "read">,
