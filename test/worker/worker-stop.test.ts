@@ -88,10 +88,15 @@ test(
   "the worker keeps the result where the process that runs a model is killed",
   { skip: process.platform !== "linux" },
   async (t) => {
-    const recipe = longEvaluation;
-    const { service, start } = await makeJob(t, orientation, { recipe });
+    const { service, start } = await makeJob(t, orientation, {
+      recipe: { evaluation: { samples: 1000 } },
+    });
     const child = start();
-    await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
+    await service.waitFor(
+      (event) =>
+        event.type === "telemetry" &&
+        event.telemetry.progress?.message?.startsWith("Running the original") === true,
+    );
     process.kill(await findChildProcess(child), "SIGKILL");
     assert.equal(await exitCode(child), workerExit.failed);
     const result = service.events.at(-1);
@@ -102,7 +107,26 @@ test(
       artifacts.map(({ name }) => name),
       ["model.onnx", "graph.json", "report.json"],
     );
+    assert.equal(telemetry.accuracy, undefined);
+  },
+);
+
+test(
+  "the worker completes without a latency where the process that times both models is killed",
+  { skip: process.platform !== "linux" },
+  async (t) => {
+    const { service, start } = await makeJob(t, orientation, { recipe: longEvaluation });
+    const child = start();
+    await service.waitFor((event) => event.type === "log" && event.text.includes("Timing"));
+    process.kill(await findChildProcess(child), "SIGKILL");
+    assert.equal(await exitCode(child), workerExit.completed);
+    const { telemetry } = summarizeEvents(service.events);
     assert(telemetry.accuracy);
+    assert.equal(telemetry.latency, undefined);
+    assert.match(
+      telemetry.warnings?.find(({ code }) => code === "latency_not_timed")?.message ?? "",
+      /do not fit into memory.* SIGKILL, most likely because the machine ran out of memory/,
+    );
   },
 );
 

@@ -32,9 +32,9 @@ export async function labelRuntimeErrors<T>(
 const shortage =
   /failed to allocate memory|smaller than requested bytes|out of memory|bad_alloc|_ALLOC(?:ATION)?_FAILED/i;
 
-/** Whether labelled work failed since there was no memory for it, of the machine or of the GPU. */
+/** Whether work failed since there was no memory for it, of the machine or of the GPU. */
 export function lacksMemory(error: unknown): error is ServiceError {
-  return error instanceof ServiceError && shortage.test(errorMessage(error.cause));
+  return error instanceof ServiceError && shortage.test(errorMessage(error.cause ?? error));
 }
 
 /** What went wrong, without the C++ functions and files of the runtime that stand around it. */
