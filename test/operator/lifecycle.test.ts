@@ -81,7 +81,11 @@ suite("the end of an installation in mid-work", { skip: clusterMissing }, () => 
 
     await using again = await startOperator({ kubeconfig, namespace });
     await jobs.create({ name: "next" });
-    await jobs.untilTrue(() => [...jobs.pods.values()].length === 1);
+    await jobs.untilTrue(() =>
+      [...jobs.pods.values()].some(
+        ({ metadata: { labels = {} } }) => labels[resourceLabels.job] === "next",
+      ),
+    );
     assert.equal(await again.end("SIGTERM"), 0);
   });
 

@@ -9,6 +9,7 @@ import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
 import { type Kwok, startKwok } from "../../support/cluster/kwok.ts";
 import { podEndStage } from "../../support/cluster/pod-end-stage.ts";
+import { until } from "../../support/until.ts";
 import { type Fault, startFaultProxy } from "../fault-proxy.ts";
 import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
 import { spawnOperator, startOperator } from "../start-operator.ts";
@@ -38,10 +39,10 @@ before(async () => {
     labels: { "modeloptimization.dev/step": "shard" },
     delayMs: 3_600_000,
   });
-  // Time for the service to report the end before.
+  // The test ends it, once its result is reported.
   const patient = podEndStage({
     labels: { "modeloptimization.dev/job": "reported" },
-    delayMs: 3_000,
+    delayMs: 3_600_000,
   });
   kwok = used.use(
     await startKwok(controlPlane, {
@@ -71,8 +72,8 @@ async function untilAllCompleted(cluster: ObservedJobs, all: readonly string[]):
   for (const name of all) {
     const { status } = await cluster.until(name, (job) => isTerminal(job.status.status));
     assert.equal(status.status, "Completed");
-    assert.equal(cluster.jobsSeen(`${name}-work`), 1, "a Job was created twice");
     await cluster.untilTrue(() => cluster.jobs.get(`${name}-work`)?.status?.succeeded === 1);
+    assert.equal(cluster.jobsSeen(`${name}-work`), 1, "a Job was created twice");
     assert.equal(cluster.jobs.get(`${name}-work`)?.status?.failed ?? 0, 0);
   }
 }
@@ -111,10 +112,13 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     await using proxy = await startFaultProxy(controlPlane);
     await using _ = await startOperator({ kubeconfig: proxy.kubeconfig, namespace });
     await cluster.create({ name: "reported", finalizers: [recordFinalizer] });
-    await cluster.untilTrue(() =>
-      [...cluster.pods.values()].some(({ status }) => status?.phase === "Running"),
+    const pod = await until("the pod runs", () =>
+      [...cluster.pods.values()].find(({ status }) => status?.phase === "Running"),
     );
     await cluster.report("reported", "Completed");
+    const { name } = pod.metadata;
+    const succeeded = { status: { phase: "Succeeded" } };
+    await cluster.client.patch(resources.pods, name, succeeded, { subresource: "status" });
     await cluster.untilTrue(() => cluster.jobs.get("reported-work")?.status?.succeeded === 1);
     await cluster.record("reported");
     await cluster.until("reported", ({ metadata }) => metadata.finalizers === undefined);
@@ -128,9 +132,10 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     );
     const flags = ["--field-selector", "involvedObject.kind=CompressionJob", "-o"];
     const events = ["get", "events", "-n", namespace, ...flags, "jsonpath={.items[*].reason}"];
-    for (let told = ""; told !== "Completed Started"; await delay(100)) {
-      told = (await controlPlane.kubectl(events)).split(" ").toSorted().join(" ");
-    }
+    await until("both events are written", async () => {
+      const reasons = (await controlPlane.kubectl(events)).split(" ");
+      return reasons.toSorted().join(" ") === "Completed Started";
+    });
   });
 
   test("a job that is created while the operator leads starts without another read", async () => {

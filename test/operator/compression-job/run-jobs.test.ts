@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import type { CompressionJob } from "../../../src/contract/custom-resources/compression-job.ts";
 import { conditionTypes } from "../../../src/contract/custom-resources/condition.ts";
 import { recordFinalizer } from "../../../src/contract/custom-resources/resource-labels.ts";
@@ -17,6 +18,7 @@ import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
 import { startKwok } from "../../support/cluster/kwok.ts";
 import { podEndStage, type PodEndStageOptions } from "../../support/cluster/pod-end-stage.ts";
+import { until } from "../../support/until.ts";
 import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
 import { podStuck } from "./pod-stuck.ts";
 import { startOperator } from "../start-operator.ts";
@@ -150,6 +152,21 @@ async function untilRunning(name: string): Promise<void> {
   await cluster.untilTrue(() => listPods(name).some(({ status }) => status?.phase === "Running"));
 }
 
+/** Pods are watched beside Jobs: the end of a Job may be observed before that of its pods. */
+async function untilPhases(name: string, phases: readonly string[]): Promise<void> {
+  await cluster.untilTrue(() =>
+    isDeepStrictEqual(
+      listPods(name).map(({ status }) => status?.phase),
+      phases,
+    ),
+  );
+}
+
+/** The same of a Job whose pods, or whose job's status, were observed. */
+function untilWorkerJob(name: string): Promise<Stored<KubernetesJob>> {
+  return until(`"${name}" is observed`, () => cluster.jobs.get(name));
+}
+
 function transitionStatuses(name: string): JobStatus[] {
   const last = cluster.history(name).at(-1);
   return last?.status.transitions?.map(({ status }) => status) ?? [];
@@ -196,14 +213,11 @@ suite("jobs run", { concurrency: true, skip }, () => {
   test("a job of three steps runs one after the other, the second in as many pods as it wants", async () => {
     await cluster.create({ name: "parallel", spec: { recipe: { parallelism: 3 } } });
     assert.equal((await untilEnd("parallel")).status.status, "Completed");
-    const [shard, optimize, assemble] = ["shard", "optimize", "assemble"].map((step) =>
-      cluster.jobs.get(`parallel-${step}`),
-    );
-    assert.equal(optimize?.status?.succeeded, 3);
-    const times = [shard, optimize, assemble].flatMap((job) => [
-      job?.status?.startTime,
-      job?.status?.completionTime,
-    ]);
+    const list = () =>
+      ["shard", "optimize", "assemble"].map((step) => cluster.jobs.get(`parallel-${step}`)?.status);
+    await cluster.untilTrue(() => list().every((status) => status?.completionTime !== undefined));
+    assert.equal(list()[1]?.succeeded, 3);
+    const times = list().flatMap((status) => [status?.startTime, status?.completionTime]);
     const order = times.map((time) => Date.parse(time ?? ""));
     assert.deepEqual(
       order,
@@ -221,21 +235,18 @@ suite("jobs run", { concurrency: true, skip }, () => {
       assert.equal(status.error?.code, code);
       assert.match(status.error.message, message);
       await cluster.untilTrue(() => hasFailed(`${name}-work`));
-      assert.deepEqual(
-        listPods(name).map((pod) => pod.status?.phase),
-        ["Failed", "Failed", "Failed"],
-      );
+      await untilPhases(name, ["Failed", "Failed", "Failed"]);
     });
   }
 
   test("a job whose pods are evicted as often as they start ends Failed at its deadline", async () => {
-    await cluster.create({ name: "pressed", spec: { deadlineSeconds: 4 } });
+    await cluster.create({ name: "pressed", spec: { deadlineSeconds: 10 } });
     const { status } = await untilEnd("pressed");
     assert.equal(status.status, "Failed");
     assert.equal(status.error?.code, "deadline_exceeded");
     await cluster.untilTrue(() => hasFailed("pressed-work"));
     const pods = listPods("pressed");
-    assert.equal(pods.length, 2);
+    assert.ok(pods.length > 1);
     assert.ok(pods.some((pod) => pod.status?.reason === "Evicted"));
   });
 
@@ -252,10 +263,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await untilRunning("leaving");
     await cluster.report("leaving", "Completed");
     await cluster.untilTrue(() => cluster.jobs.get("leaving-work")?.status?.succeeded === 1);
-    assert.deepEqual(
-      listPods("leaving").map(({ status }) => status?.phase),
-      ["Succeeded"],
-    );
+    await untilPhases("leaving", ["Succeeded"]);
   });
 
   for (const [name, spec, code] of [
@@ -340,7 +348,9 @@ suite("jobs run", { concurrency: true, skip }, () => {
       assert.equal(status.error?.code, "pod_start_failed");
       assert.match(status.error.message, message);
       await cluster.untilTrue(() => hasFailed(`${name}-work`));
-      assert.ok(!listPods(name).some(({ metadata }) => metadata.deletionTimestamp === undefined));
+      await cluster.untilTrue(() =>
+        listPods(name).every(({ metadata }) => metadata.deletionTimestamp !== undefined),
+      );
     });
   }
 
@@ -348,10 +358,8 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await cluster.create({ name: "queued", labels: { "kueue.x-k8s.io/queue-name": "gpus" } });
     const { status } = await untilWaiting("queued", "waiting_for_queue");
     assert.equal(status.statusMessage, 'Waiting to be admitted by the queue "gpus"');
-    assert.equal(
-      cluster.jobs.get("queued-work")?.metadata.labels?.["kueue.x-k8s.io/queue-name"],
-      "gpus",
-    );
+    const { metadata } = await untilWorkerJob("queued-work");
+    assert.equal(metadata.labels?.["kueue.x-k8s.io/queue-name"], "gpus");
     assert.deepEqual(listPods("queued"), []);
     await cluster.client.patch<KubernetesJob>(resources.jobs, "queued-work", {
       spec: { suspend: false },
@@ -406,7 +414,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await cluster.until("abandoned", ({ status }) => status.status === "Cancelled");
     await cluster.record("abandoned");
     await untilDeleted("abandoned");
-    assert.deepEqual(listPods("abandoned"), []);
+    assert.deepEqual(await readPods("abandoned"), []);
   });
 
   test("a resource is deleted when its time to live is over, with its Jobs and pods", async () => {
@@ -423,7 +431,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
   test("a Job that a user deletes is created again", async () => {
     await cluster.create({ name: "job-deleted" });
     await untilRunning("job-deleted");
-    const first = cluster.jobs.get("job-deleted-work")?.metadata.uid;
+    const { uid: first } = (await untilWorkerJob("job-deleted-work")).metadata;
     await controlPlane.kubectl(["delete", "job", "job-deleted-work"]);
     await cluster.untilTrue(
       () => ![undefined, first].includes(cluster.jobs.get("job-deleted-work")?.metadata.uid),
@@ -449,7 +457,7 @@ suite("jobs run", { concurrency: true, skip }, () => {
     await controlPlane.kubectl(["create", "serviceaccount", "mallory"]);
     const { metadata } = await cluster.create({ name: "attacked" });
     await untilRunning("attacked");
-    const { labels = {}, ownerReferences = [] } = cluster.jobs.get("attacked-work")?.metadata ?? {};
+    const { labels = {}, ownerReferences = [] } = (await untilWorkerJob("attacked-work")).metadata;
     assert.deepEqual(ownerReferences[0]?.uid, metadata.uid);
     const forgedLabels = { ...labels, "modeloptimization.dev/step": "assemble" };
     const template = (name: string) => ({
