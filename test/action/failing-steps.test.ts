@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { once } from "node:events";
-import { copyFile, readdir, stat, watch, writeFile } from "node:fs/promises";
+import { copyFile, readdir, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { findFreePort } from "../support/find-free-port.ts";
 import { realModel } from "../support/real-models.ts";
 import { startRunningService } from "../support/running-service.ts";
+import { until } from "../support/until.ts";
 import { prepareStep } from "./prepare-step.ts";
 import { listenLocally } from "../support/listen-locally.ts";
 import { startServiceRelay } from "./support/service-relay.ts";
@@ -94,7 +95,7 @@ test("a batch that takes longer than allowed is cancelled and reported as such",
   // The time is the batch's then, and not an upload's.
   await service.client.uploadModel(file);
   const recipe = "evaluation: { samples: 1024 }";
-  const { code, outputs } = await run({ timeout: "2s", recipe });
+  const { code, outputs } = await run({ timeout: "5s", recipe });
   assert.equal(code, 1);
   assert.equal(outputs["conclusion"], "timed_out");
   assert.deepEqual(
@@ -135,20 +136,23 @@ test("an upload whose connection breaks goes on where it stopped", async (t) => 
 test("an upload goes on after the service was killed and started again", async (t) => {
   const environment = { MOS_PORT: String(await findFreePort()) };
   const { service, runner, inputs } = await prepareStep(t, { environment });
-  await writeFile(path.join(runner.workspace, "large.onnx"), randomBytes(128_000_000));
+  const size = 64_000_000;
+  await writeFile(path.join(runner.workspace, "large.onnx"), randomBytes(size));
+  const relay = await startServiceRelay(t, service.baseUrl, { stallsUploadAfter: size / 2 });
+  const given = { models: "large.onnx", "service-url": relay.baseUrl };
+  const step = await runner.start({ ...inputs, ...given });
+  await relay.stalled;
   const incoming = path.join(service.directory, "incoming");
-  const changes = watch(incoming, { signal: t.signal });
-  const step = await runner.start({ ...inputs, models: "large.onnx" });
-  for await (const _ of changes) {
-    const [partial = ""] = await readdir(incoming);
-    if (partial !== "" && (await stat(path.join(incoming, partial))).size > 10_000_000) break;
-  }
+  await until("the service has stored a part of it", async () => {
+    const [partial] = await readdir(incoming);
+    return partial !== undefined && (await stat(path.join(incoming, partial))).size > size / 4;
+  });
   service.process.kill("SIGKILL");
   await once(service.process, "exit");
   await startRunningService(t, { from: service, environment });
   const { log } = await step.ended;
-  assert.match(log, /^\[upload\] large\.onnx: continues at [\d.]+ MB of 128 MB$/m);
-  assert.match(log, /^\[upload\] large\.onnx: uploaded, 128 MB/m);
+  assert.match(log, /^\[upload\] large\.onnx: continues at [\d.]+ MB of 64\.0 MB$/m);
+  assert.match(log, /^\[upload\] large\.onnx: uploaded, 64\.0 MB/m);
 });
 
 test("a step that leaves the check runs to the service learns where the service cannot write them", async (t) => {

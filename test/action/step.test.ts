@@ -69,7 +69,8 @@ test("a repeated run sends no model again, and has results that were deleted mad
   const { service, run } = await prepareStep(t);
   const first = await run();
   assert.match(first.log, /^\[upload\] a\.onnx: uploaded, /m);
-  const records = new DatabaseSync(path.join(service.directory, "service.sqlite"));
+  const file = path.join(service.directory, "service.sqlite");
+  const records = new DatabaseSync(file, { timeout: 60_000 });
   records.exec("update jobs set document = json_set(document, '$.artifacts', json('[]'))");
   records.close();
   const environment = { GITHUB_RUN_ATTEMPT: "2" };

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { exchangedToken, type Scope } from "../../src/contract/people/token.ts";
 import { trustPolicy } from "../../src/contract/people/trust-policy.ts";
 import { audience, startLocalIssuer } from "../auth/local-issuer.ts";
@@ -15,6 +14,7 @@ import {
   untilCheckRun,
 } from "./reported-batch.ts";
 import { batch as batchSchema } from "../../src/contract/batches/batch.ts";
+import { until } from "../support/until.ts";
 
 const name = "Model compression";
 const mainCommit = "b".repeat(40);
@@ -136,7 +136,9 @@ test("no check is written in a repository that has the name of a renamed one", a
   app.repository = 124;
   const push = { event_name: "push", ref: "refs/heads/main", sha: head, repository_id: "123" };
   assert.equal((await submit(push)).status, 202);
-  while ((await service.records.reports.listOpen()).length > 0) await delay(20);
+  await until("the report is closed", async () => {
+    return (await service.records.reports.listOpen()).length === 0;
+  });
   assert.deepEqual(gitHub.checkRuns(), []);
   assert.match(service.logged.join("\n"), /A report is given up/);
 });

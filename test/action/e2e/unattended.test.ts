@@ -50,7 +50,6 @@ test(
     const { "batch-id": id = "", conclusion } = steps["compression"]?.outputs ?? {};
     assert.equal(conclusion, "pending");
     const batch = await service.client.call("getBatch", { params: { id } });
-    assert.ok(batch.status !== "Completed" && batch.status !== "Cancelled");
     for (const job of batch.jobs) for await (const _ of service.client.followLogs(job.id)) continue;
 
     const whole = await until("the service has reported what came of it", async () => {

@@ -39,7 +39,7 @@ interface RecordedRequest {
   readonly body: unknown;
   /** 0 where the connection was cut. */
   readonly status: number;
-  /** When it was answered, milliseconds of `performance.now()`. */
+  /** When it came, milliseconds of `performance.now()`. */
   readonly at: number;
 }
 
@@ -206,6 +206,7 @@ async function createGitHub(
   }
 
   async function answer(request: GitHubRequest): Promise<Sent | "reset"> {
+    const at = performance.now();
     const { operation = "", params = {} } =
       request.path === graphqlPath ? { operation: "graphql" } : (document.match(request) ?? {});
     const index = faults.findIndex(
@@ -217,7 +218,7 @@ async function createGitHub(
     const given = ordered === undefined ? carried : ordered.fault;
     const { method, path, query, body } = request;
     const status = given === "reset" || given === undefined ? 0 : given.status;
-    requests.push({ operation, method, path, query, body, status, at: performance.now() });
+    requests.push({ operation, method, path, query, body, status, at });
     if (given === undefined || given === "reset") return "reset";
     const answered = "message" in given ? faultAnswer(given) : given;
     const link = linkHeader(addresses.api, request, answered.total);

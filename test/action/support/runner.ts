@@ -78,7 +78,8 @@ export async function prepareRunner(
 ): Promise<Runner> {
   const { program = bundle, environment: ofJob } = options;
   const folder = await mkdtemp(path.join(tmpdir(), "runner-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  // A step that is killed after it may still write to it.
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 20 }));
   const [workspace, temporary] = [path.join(folder, "workspace"), path.join(folder, "temporary")];
   await mkdir(workspace);
   await mkdir(temporary);

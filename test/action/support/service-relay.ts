@@ -14,6 +14,8 @@ interface RelayOptions {
   readonly breaksAnswerTo?: (method: string, path: string) => boolean;
   /** Bytes of the first upload after which its connection breaks. */
   readonly breaksUploadAfter?: number;
+  /** Bytes of the first upload after which no more of it is passed on. */
+  readonly stallsUploadAfter?: number;
 }
 
 export interface ServiceRelay {
@@ -21,6 +23,8 @@ export interface ServiceRelay {
   readonly baseUrl: string;
   /** Resolves when the service has given an answer that gets lost. */
   readonly lost: Promise<void>;
+  /** Resolves when an upload stalls. */
+  readonly stalled: Promise<void>;
   /** How many bytes of uploads were passed on. */
   uploadedBytes(): number;
 }
@@ -31,10 +35,11 @@ export async function startServiceRelay(
   baseUrl: string,
   options: RelayOptions,
 ): Promise<ServiceRelay> {
-  const { isLost = () => false, breaksAnswerTo, breaksUploadAfter = Infinity } = options;
+  const { isLost = () => false, breaksAnswerTo } = options;
+  const { breaksUploadAfter = Infinity, stallsUploadAfter = Infinity } = options;
   let uploadedBytes = 0;
-  let isBroken = false;
-  const lost = Promise.withResolvers<void>();
+  let isDisturbed = false;
+  const [lost, stalled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
     const { method = "GET", url = "/", headers } = request;
     const onward = send(new URL(url, baseUrl), { method, headers }, (answer) => {
@@ -55,12 +60,22 @@ export async function startServiceRelay(
     if (method !== "PUT") return;
     request.on("data", (chunk: Buffer) => {
       uploadedBytes += chunk.length;
-      if (isBroken || uploadedBytes < breaksUploadAfter) return;
-      isBroken = true;
-      onward.destroy();
-      request.destroy();
+      if (isDisturbed || uploadedBytes < Math.min(breaksUploadAfter, stallsUploadAfter)) return;
+      isDisturbed = true;
+      if (uploadedBytes >= stallsUploadAfter) {
+        request.unpipe(onward).pause();
+        stalled.resolve();
+      } else {
+        onward.destroy();
+        request.destroy();
+      }
     });
   });
   const url = `${await listenLocally(t, server)}/v1`;
-  return { baseUrl: url, lost: lost.promise, uploadedBytes: () => uploadedBytes };
+  return {
+    baseUrl: url,
+    lost: lost.promise,
+    stalled: stalled.promise,
+    uploadedBytes: () => uploadedBytes,
+  };
 }
