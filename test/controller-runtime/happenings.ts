@@ -1,3 +1,5 @@
+import { ChangeSignal } from "../support/until.ts";
+
 /** What happened in a test so far, in order, and the way to wait for more. */
 export interface Happenings {
   readonly all: readonly string[];
@@ -8,22 +10,15 @@ export interface Happenings {
 
 export function createHappenings(): Happenings {
   const all: string[] = [];
-  const waiting = new Set<() => void>();
+  const happened = new ChangeSignal();
   return {
     all,
     record(happening) {
       all.push(happening);
-      for (const look of waiting) look();
+      happened.notify();
     },
     async until(condition) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const look = () => {
-        if (condition(all)) resolve();
-      };
-      waiting.add(look);
-      look();
-      await promise;
-      waiting.delete(look);
+      await happened.until(`${String(condition)} holds`, () => condition(all));
     },
   };
 }

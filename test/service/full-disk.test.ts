@@ -5,12 +5,12 @@ import { rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { ProblemError } from "../../src/client/problem-error.ts";
 import { systemErrorCode } from "../../src/storage/file-error.ts";
 import { mountSmallDisk } from "../support/mount-small-disk.ts";
 import { startRunningService } from "../support/running-service.ts";
 import { startSilentHost, unlimited } from "../support/submit-until.ts";
+import { until } from "../support/until.ts";
 
 /** A service on a disk of 64 MB, of which it keeps a tenth for records. */
 async function startOnSmallDisk(t: TestContext) {
@@ -113,7 +113,7 @@ test("a service that is killed and started on a full disk reads, and goes on by 
   const request = { model: { source }, target: "cpu" };
   const job = await service.client.call("startCompression", { body: request });
   const find = () => service.client.call("getJob", { params: { id: job.id } });
-  while ((await find()).status === "Pending") await delay(50);
+  await until("a worker has begun", async () => (await find()).status !== "Pending");
   service.process.kill("SIGKILL");
   await once(service.process, "exit");
   // A log that was written before is written again, and takes no more room.
@@ -132,10 +132,8 @@ test("a service that is killed and started on a full disk reads, and goes on by 
   await assert.rejects(client.call("startCompression", { body: request }), isFull);
   await assert.rejects(client.call("cancelJob", { params: { id: job.id } }), isFull);
   await free();
-  for (;;) {
-    const answer = await client.call("startCompression", { body: request }).catch(() => undefined);
-    if (answer !== undefined) break;
-    await delay(100);
-  }
+  await until("the service takes jobs again", () =>
+    client.call("startCompression", { body: request }).catch(() => undefined),
+  );
   await client.call("cancelJob", { params: { id: job.id } });
 });

@@ -45,7 +45,6 @@ for (const [name, end] of endings) {
     assert.equal(await exitCode(child), workerExit.cancelled);
     await waitForGroupExit(child);
     assert.deepEqual(await storedNames(storage), listArtifactHashes(service.events));
-    assert.equal(service.events.at(-1)?.type === "result", true);
   });
 }
 

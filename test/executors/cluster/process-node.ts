@@ -204,6 +204,8 @@ export class ProcessNode implements AsyncDisposable {
     const folder = join(this.#directory, uid);
     await mkdir(folder, { recursive: true });
     const environment = await this.#makeEnvironment(pod, folder);
+    // Its end stops what runs then, and nothing later.
+    if (this.#server?.listening !== true) return;
     const output: string[] = [];
     const print = (line: string) => void output.push(`${new Date().toISOString()} ${line}\n`);
     const program = this.#startProgram({ environment, folder, print });
