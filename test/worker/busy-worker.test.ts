@@ -4,6 +4,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { workerExit } from "../../src/contract/worker-protocol/exit-codes.ts";
 import { encodeHostile } from "../engine/fuzz/hostile-models.ts";
+import { until } from "../support/until.ts";
 import { parsePodMessage, startPodService } from "./pod-service.ts";
 import { waitForPodEnd } from "./pod-steps.ts";
 
@@ -14,11 +15,9 @@ test("a pod ends on SIGTERM while its job's thread plans a large model", async (
   const sha256 = await service.upload(file);
   const id = await service.createJob({ source: `upload:sha256:${sha256}`, name: "net" });
   const pod = await service.startPod(id);
-  const fetched = Promise.withResolvers<void>();
-  pod.process.stdout?.on("data", (chunk) => {
-    if (String(chunk).includes("SHA-256")) fetched.resolve();
-  });
-  await fetched.promise;
+  let printed = "";
+  pod.process.stdout?.on("data", (chunk) => (printed += String(chunk)));
+  await until("the pod has the model", () => printed.includes("SHA-256"));
   pod.process.kill("SIGTERM");
   const { code, events } = await waitForPodEnd(pod);
   assert.equal(code, workerExit.cancelled);

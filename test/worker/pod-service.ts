@@ -37,6 +37,7 @@ import { sourceCredentials } from "../../src/contract/models/source-credentials.
 import { createDirectoryBlobStore } from "../../src/storage/directory-blob-store.ts";
 import { inheritedEnvironment } from "../support/inherited-environment.ts";
 import { readLog } from "../records/read-log.ts";
+import { untilRecorded } from "../records/until-recorded.ts";
 
 const workerPath = fileURLToPath(new URL("../../src/worker/main.ts", import.meta.url));
 const project = "default";
@@ -90,7 +91,7 @@ interface PodServiceOptions {
 
 /** The real service's HTTP interface on a socket, whose workers prove by tokens which pods they are. */
 export async function startPodService(
-  t: Pick<TestContext, "after" | "signal">,
+  t: Pick<TestContext, "after">,
   { listening = true, blobs: ownBlobs, credentials = {}, nodeOptions = "" }: PodServiceOptions = {},
 ): Promise<PodService> {
   const folder = await mkdtemp(path.join(tmpdir(), "pods-"));
@@ -214,9 +215,9 @@ export async function startPodService(
     find,
     readLogTexts,
     async until(jobId, reached) {
-      for await (const _ of records.changes.watch(jobId, t.signal)) {
-        if (reached(await find(jobId), await readLogTexts(jobId))) return;
-      }
+      await untilRecorded(records, jobId, async () =>
+        reached(await find(jobId), await readLogTexts(jobId)),
+      );
     },
     async startPod(jobId, part) {
       const uid = `pod-${++started}`;

@@ -15,6 +15,7 @@ import { createDirectoryBlobStore } from "../../../src/storage/directory-blob-st
 import { listenForWorkers } from "./worker-endpoint.ts";
 import { inheritedEnvironment } from "../../support/inherited-environment.ts";
 import { readLog } from "../../records/read-log.ts";
+import { untilRecorded } from "../../records/until-recorded.ts";
 
 const standInWorker = fileURLToPath(new URL("stand-in-worker/main.ts", import.meta.url));
 export const project = "default";
@@ -88,15 +89,13 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
     jobId: string,
     reached: (job: Job, lines: string[]) => boolean,
     owner = project,
-  ) => {
-    for await (const _ of records.changes.watch(jobId, t.signal)) {
+  ) =>
+    untilRecorded(records, jobId, async () => {
       const job = await records.jobs.find(owner, jobId);
       const lines = (await readLog(records, jobId)).map((line) => line.text);
       assert.ok(job);
-      if (reached(job, lines)) return { job, lines };
-    }
-    throw new Error("The test was stopped");
-  };
+      return reached(job, lines) && { job, lines };
+    });
   const createFor = async (owner: string, ...behaviours: string[]) => {
     const ids = [];
     for (const name of behaviours) {

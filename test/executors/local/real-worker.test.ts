@@ -11,6 +11,7 @@ import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import { createLocalExecutor } from "../../../src/executors/local/local-executor.ts";
 import { openRecords } from "../../../src/records/open-records.ts";
 import { makeNewJob } from "../../records/new-jobs.ts";
+import { untilRecorded } from "../../records/until-recorded.ts";
 import { readLog } from "../../records/read-log.ts";
 import { createDirectoryBlobStore } from "../../../src/storage/directory-blob-store.ts";
 import { listenForWorkers } from "./worker-endpoint.ts";
@@ -52,13 +53,11 @@ async function submit(t: TestContext, file: string, recipe: PartialRecipe = {}) 
     makeNewJob({ model: { source, name: "text-direction" }, recipe: resolveRecipe({}, recipe) }),
   );
   executor.submit(project, [id]);
-  const until = async (reached: (job: Job) => boolean) => {
-    for await (const _ of records.changes.watch(id, t.signal)) {
+  const until = async (reached: (job: Job) => boolean) =>
+    untilRecorded(records, id, async () => {
       const job = await records.jobs.find(project, id);
-      if (job !== undefined && reached(job)) return job;
-    }
-    throw new Error("The test was stopped");
-  };
+      return job !== undefined && reached(job) && job;
+    });
   return { id, records, restart, until };
 }
 
