@@ -34,21 +34,21 @@ function beginRequest({ app }: TestApp, { path, token, from = "192.0.2.1" }: Sen
   };
 }
 
-/** Begins as many requests as there is memory for, and ends them in the end. */
+/** Begins one request more than there is memory for, and ends the others in the end. */
 async function fillMemory(
   app: TestApp,
   sender: Sender & { readonly bytes: number; readonly memory: number },
   meanwhile: () => Promise<void>,
 ): Promise<void> {
   const spaces = new Uint8Array(sender.bytes).fill(0x20);
-  const begin = () => {
-    const request = beginRequest(app, sender);
-    request.send(spaces);
-    return request;
-  };
-  const unfinished = Array.from({ length: Math.floor(sender.memory / sender.bytes) }, begin);
-  await delay(300);
-  await isRefusedForNow(await begin().answer);
+  const count = Math.floor(sender.memory / sender.bytes) + 1;
+  const requests = Array.from({ length: count }, () => beginRequest(app, sender));
+  for (const { send } of requests) send(spaces);
+  const { answer: refusal, refused } = await Promise.race(
+    requests.map(async (request) => ({ answer: await request.answer, refused: request })),
+  );
+  await isRefusedForNow(refusal);
+  const unfinished = requests.filter((request) => request !== refused);
   await meanwhile();
   for (const { finish } of unfinished) finish();
   for (const { answer } of unfinished) {

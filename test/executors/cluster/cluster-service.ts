@@ -46,8 +46,9 @@ export async function startClusterService(
   );
   const api = await connect({ kubeconfig: cluster.kubeconfig }, { namespace });
   const stop = async (signal: "SIGTERM" | "SIGKILL") => {
-    service.process.kill(signal);
-    await once(service.process, "exit");
+    const exit = once(service.process, "exit");
+    // One that has ended already would not end again.
+    if (service.process.kill(signal)) await exit;
   };
   const again = () =>
     startClusterService(t, { cluster, namespace, settings }, { ...service, port });

@@ -40,7 +40,10 @@ export async function testOutage(t: TestContext, controlPlane: ControlPlane): Pr
   const [first = "", second = ""] = batch.jobs.map(({ id }) => id);
   // A batch's job starts later: the one that is evicted might have ended before.
   for await (const _ of client.followLogs(first)) break;
-  const { id: evicted } = await client.call("startCompression", { body });
+  // It does not end before it is evicted.
+  const evaluation = { ...recipe.evaluation, samples: 200 };
+  const longer = { ...body, recipe: { ...recipe, evaluation } };
+  const { id: evicted } = await client.call("startCompression", { body: longer });
   for (const id of [first, evicted]) await untilEvaluated(client, id);
 
   const next = await runDuringOutage(t, installation, async () => {

@@ -246,7 +246,7 @@ test(
   options,
   async (t) => {
     const { service, node } = await startInstallation(t, await controlPlane());
-    const id = await startJob(service, 60);
+    const id = await startJob(service, 150);
     await follow(service.client, id, "[evaluate]");
     const pod = await findPodName(service, id);
     await service.stop("SIGKILL");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after } from "node:test";
@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { stringify } from "yaml";
 import { z } from "zod";
 import { apiVersion } from "../../../src/contract/custom-resources/api-group.ts";
+import { slowestDownload } from "../../../src/contract/limits.ts";
 import { helm } from "../../charts/helm.ts";
 import {
   clusterMissing,
@@ -63,8 +64,8 @@ const suspended: Opinions = { ...inProgress, kubectl: ["Suspended"], argoCd: "Su
 interface Outcome {
   readonly name: string;
   readonly spec?: object;
-  /** Its model's host sends nothing: the job is at work, and takes no processor. */
-  readonly isSilent?: true;
+  /** Its model's download goes on and on: the job is at work, and takes hardly any processor. */
+  readonly isSlow?: true;
   readonly labels?: Readonly<Record<string, string>>;
   /** Patched into the spec once the status is there. */
   readonly change?: { readonly at: string; readonly spec: object };
@@ -109,7 +110,7 @@ const outcomes: readonly Outcome[] = [
     until: "jsonpath={.status.observedGeneration}=1",
     opinions: inProgress,
   },
-  { name: "running", isSilent: true, until: status("Sharding"), opinions: inProgress },
+  { name: "running", isSlow: true, until: status("Sharding"), opinions: inProgress },
 ];
 
 let controlPlane: ControlPlane;
@@ -129,10 +130,7 @@ test(
     controlPlane = await startControlPlane();
     const settings = { MOS_ALLOW_PRIVATE_ADDRESSES: "true" };
     const { service } = await startInstallation(t, controlPlane, { settings });
-    const silentHost = await listenLocally(
-      t,
-      createServer(() => "no answer"),
-    );
+    const slowHost = await listenLocally(t, createServer(drip));
     const { source } = await service.client.uploadModel(realModel("ocr-orientation"));
     const folder = await mkdtemp(join(tmpdir(), "outcomes-"));
     t.after(() => rm(folder, { recursive: true }));
@@ -140,8 +138,8 @@ test(
       controlPlane.kubectl(["-n", service.namespace, ...args], input);
 
     const bring = async (kind: Kind, outcome: Outcome) => {
-      const { name, spec = {}, isSilent, labels = {}, change, until } = outcome;
-      const model = { source: isSilent ? `${silentHost}/net.onnx` : source };
+      const { name, spec = {}, isSlow, labels = {}, change, until } = outcome;
+      const model = { source: isSlow ? `${slowHost}/net.onnx` : source };
       const job = { model, target: "cpu", ...quick, ...spec };
       const resource = { apiVersion, kind, metadata: { name, labels }, spec: specFor(kind, job) };
       await kubectl(["create", "-f", "-"], JSON.stringify(resource));
@@ -200,6 +198,13 @@ test(
     }
   },
 );
+
+/** Sends fast enough for the service not to give it up. */
+function drip(_: unknown, response: ServerResponse): void {
+  const piece = Buffer.alloc(slowestDownload.bytes / 8);
+  const timer = setInterval(() => response.write(piece), 1000);
+  response.once("close", () => clearInterval(timer));
+}
 
 function specFor(
   kind: Kind,

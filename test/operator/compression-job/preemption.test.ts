@@ -17,6 +17,7 @@ import { type ControlPlane, startControlPlane } from "../../support/cluster/cont
 import { startKueue } from "../../support/cluster/kueue.ts";
 import { startKwok } from "../../support/cluster/kwok.ts";
 import { podEndStage } from "../../support/cluster/pod-end-stage.ts";
+import { until } from "../../support/until.ts";
 import { startOperator } from "../start-operator.ts";
 import { jobSettings, makeJob } from "./make-job.ts";
 import { observeJobs, type ObservedJobs } from "./observe-jobs.ts";
@@ -148,6 +149,18 @@ function untilStatus(name: string, status: string, reason?: string) {
   );
 }
 
+/** Once Kueue has found no room for its worker Job: before, it would admit another instead. */
+async function untilQueued(name: string): Promise<void> {
+  const workload = `{.metadata.ownerReferences[0].name} {.status.conditions[*].type}{"\\n"}`;
+  const output = `jsonpath={range .items[*]}${workload}{end}`;
+  const list = ["get", "workloads.kueue.x-k8s.io", "-n", namespace, "-o", output];
+  await until(`Kueue knows "${name}"`, async () =>
+    (await controlPlane.kubectl(list))
+      .split("\n")
+      .some((line) => line.startsWith(`${name}-work `) && line.includes("QuotaReserved")),
+  );
+}
+
 suite("jobs are preempted", { skip }, () => {
   test("a job that Kueue preempts waits again, and goes on from its finished shares", async () => {
     await cluster.create({ name: "patient", spec: { target: "one", recipe: { parallelism: 3 } } });
@@ -202,6 +215,7 @@ suite("jobs are preempted", { skip }, () => {
       await cluster.create({ name, spec, labels: name === "sooner" ? labels : {} });
       const { status } = await untilStatus(name, "Pending", "waiting_for_queue");
       assert.equal(status.statusMessage, 'Waiting to be admitted by the queue "small"');
+      await untilQueued(name);
     }
     await cluster.change("dropped", { cancel: true });
     await untilStatus("dropped", "Cancelled");
