@@ -40,7 +40,6 @@ async function startOperator(
     { kubeconfig: place.cluster.kubeconfig },
     { namespace: place.namespace, onCall },
   );
-  t.after(() => client.close());
   const logged = createHappenings();
   const ports: number[] = [];
   const log = (_: string, message: string, fields?: Record<string, unknown>) => {
@@ -49,7 +48,6 @@ async function startOperator(
   };
   const watched = watchResource({ client, type, fieldSelector: notRootCertificate, log });
   const stop = new AbortController();
-  t.after(() => stop.abort());
   const ended = runControllers(
     {
       client,
@@ -70,7 +68,11 @@ async function startOperator(
     },
     stop.signal,
   );
-  ended.catch(() => {});
+  t.after(async () => {
+    stop.abort();
+    await Promise.allSettled([ended]);
+    await client.close();
+  });
   await logged.until(() => ports.length > 0);
   const ask = async (path: string) => (await fetch(`http://127.0.0.1:${ports[0]}${path}`)).text();
   return { client, ended, logged, ask, stop: () => stop.abort(new Error("Asked to stop")) };
@@ -111,7 +113,9 @@ test("one operator of two works; when it is stopped the other goes on", { skip }
     fieldSelector: notRootCertificate,
     log: () => {},
   });
-  t.after(() => signatures.stop());
+  // Before the client is closed.
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => signatures.stop());
   const makeMany = async (prefix: string) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const signedBy = () =>
