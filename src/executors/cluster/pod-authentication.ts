@@ -6,10 +6,10 @@ import type { PodLogCollector } from "./pod-log-collector.ts";
 import { UnknownTokenLimit } from "./unknown-token-limit.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { workerTokenAudience } from "../../contract/worker-protocol/messages.ts";
+import type { ObjectReader } from "../../controller-runtime/watch-resource.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { ignoreNotFound, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { objectKey } from "../../kubernetes/object-key.ts";
-import type { Reflector } from "../../kubernetes/reflector.ts";
 import { resources, type TokenReview } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
 import type { Records } from "../../records/open-records.ts";
@@ -25,7 +25,7 @@ interface PodAuthenticationOptions {
   readonly client: KubernetesClient;
   readonly namespaces: ServedNamespaces;
   readonly records: Records;
-  readonly pods: Pick<Reflector<ObservedPod>, "get">;
+  readonly pods: Pick<ObjectReader<ObservedPod>, "get">;
   readonly logCollector: PodLogCollector;
   /** Records the output of the job's ended pods, before another pod continues its work. */
   readonly recordEndedPods: (job: ClusterJob) => Promise<void>;
