@@ -1,5 +1,4 @@
-import type { KubernetesClient } from "./kubernetes-client.ts";
-import type { ListOptions, ListPage } from "./kubernetes-client.ts";
+import type { KubernetesClient, ListOptions, ListPage } from "./kubernetes-client.ts";
 import { ignoreNotFound, isForbidden, isNotFound } from "./kubernetes-error.ts";
 import { allNamespaces } from "./object-key.ts";
 import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
@@ -25,7 +24,7 @@ export async function isOfDeletedNamespace(
   return (await findNamespacePhase(client)) !== "active";
 }
 
-/** The pages of a list; none more where the kind, or the client's namespace with its Roles, is gone. */
+/** The pages of a list; none more where the kind or the client's namespace is gone. */
 export async function* listUnlessDeleted<T extends KubernetesObject>(
   client: KubernetesClient,
   type: ResourceType<T>,
