@@ -42,16 +42,18 @@ const pollMs = 1_000;
 const limitMs = 120_000;
 
 /**
- * Prepares the end of an installation: stops the operator and its workers, and releases the
- * CompressionJobs. Those that were running start again when another operator is installed. Nothing
- * is left of the election.
- * @throws Error where a worker does not stop
+ * Prepares the end of an installation, also of one whose Deployment or definitions are gone: stops
+ * the operator and its workers, and releases the CompressionJobs. Those that were running start
+ * again when another operator is installed. Nothing is left of the election.
+ * @throws Error where a worker does not stop, or a CompressionJob cannot be released
  */
 export async function uninstall(options: UninstallOptions): Promise<void> {
   const { client, namespaces, settings, deployment, election, log } = options;
   const limit = AbortSignal.timeout(limitMs);
   const scale = { spec: { replicas: 0 } };
-  await client.patch(resources.deployments, deployment, scale, { subresource: "scale" });
+  await ignoreNotFound(
+    client.patch(resources.deployments, deployment, scale, { subresource: "scale" }),
+  );
   const leadership = await acquireLeadership({ ...election, client, clock, log }, limit);
   const leaders = scopeClients(fenceWrites(client, leadership), namespaces);
   log("info", "The operator has ended; workers are stopped");
@@ -122,15 +124,24 @@ const concurrentPatches = 16;
 /**
  * Removes the finalizer of all CompressionJobs that the clients list, where no operator will do so
  * any more. Returns their number.
+ * @throws the first error, once all the others are released
  */
 async function releaseCompressionJobs(clients: readonly KubernetesClient[]): Promise<number> {
   const kept = listKeptJobs(clients);
-  const counts = Array.from({ length: concurrentPatches }, async () => {
-    let count = 0;
-    for await (const { client, job } of kept) count += await releaseCompressionJob(client, job);
-    return count;
-  });
-  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+  const errors: unknown[] = [];
+  let released = 0;
+  const releaseNext = async () => {
+    for await (const { client, job } of kept) {
+      try {
+        if (await releaseCompressionJob(client, job)) released++;
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: concurrentPatches }, releaseNext));
+  if (errors.length > 0) throw errors[0];
+  return released;
 }
 
 async function* listKeptJobs(clients: readonly KubernetesClient[]) {
@@ -147,11 +158,10 @@ async function* listKeptJobs(clients: readonly KubernetesClient[]) {
 async function releaseCompressionJob(
   client: KubernetesClient,
   { metadata: { name, finalizers = [] } }: Stored<CompressionJobObject>,
-): Promise<number> {
+): Promise<boolean> {
   const others = finalizers.filter((finalizer) => finalizer !== recordFinalizer);
   const patch = { metadata: { finalizers: others } };
-  const released = await ignoreNotFound(client.patch(compressionJobs, name, patch));
-  return released === undefined ? 0 : 1;
+  return (await ignoreNotFound(client.patch(compressionJobs, name, patch))) !== undefined;
 }
 
 /**

@@ -30,17 +30,7 @@ export interface Leadership {
   release(): Promise<void>;
 }
 
-/**
- * Renews the Lease until it is lost or released. It was acquired by a request sent at `acquiredAt`.
- */
-function startLeaseRenewal(
-  options: ElectionOptions & { timing: ElectionTiming },
-  lease: Stored<Lease>,
-  acquiredAt: Moment,
-) {
-  return new LeaseRenewer(options, lease, acquiredAt);
-}
-
+/** Renews the Lease until it is lost or released. */
 class LeaseRenewer implements Leadership {
   readonly #options: ElectionOptions & { readonly timing: ElectionTiming };
   readonly #lost = new AbortController();
@@ -50,6 +40,7 @@ class LeaseRenewer implements Leadership {
   #renewedAt: Moment;
   #cancelDeadline: () => void = () => {};
 
+  /** The Lease was acquired by a request sent at `acquiredAt`. */
   constructor(
     options: ElectionOptions & { timing: ElectionTiming },
     lease: Stored<Lease>,
@@ -80,8 +71,8 @@ class LeaseRenewer implements Leadership {
 
   async release(): Promise<void> {
     this.#releasing.abort();
-    this.#cancelDeadline();
     await this.#renewing;
+    this.#cancelDeadline();
     if (this.#lost.signal.aborted) return;
     try {
       await this.#releaseLease();
@@ -237,7 +228,7 @@ class LeaderElector {
       const lease = await (before === undefined
         ? client.create(resources.leases, { metadata: { name }, ...acquired }, call)
         : client.replace(resources.leases, { ...before, ...acquired }, call));
-      return startLeaseRenewal(this.#options, lease, at);
+      return new LeaseRenewer(this.#options, lease, at);
     } catch (error) {
       if (isConflict(error) || isAlreadyExists(error)) return undefined;
       throw error;

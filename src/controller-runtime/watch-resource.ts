@@ -18,10 +18,16 @@ type WatchResourceOptions<T extends KubernetesObject> = Pick<
   | "forbiddenLimitMs"
 > & { readonly log: Log };
 
+/** What is read of a cache. */
+export type ObjectReader<T extends KubernetesObject> = Pick<
+  Reflector<T>,
+  "get" | "values" | "byIndex"
+>;
+
 /** A cache of one resource with listeners. */
 export interface WatchedResource<T extends KubernetesObject> extends ResourceWatch {
   readonly type: ResourceType<T>;
-  readonly cache: Reflector<T>;
+  readonly cache: ObjectReader<T>;
   /**
    * Calls the listener with objects that are added, deleted or changed in the cached fields, until
    * the returned function is called.
@@ -206,7 +212,7 @@ export function watchNamespaces<T extends KubernetesObject>(
 
 class MergedWatch<T extends KubernetesObject> implements WatchedResource<T> {
   readonly type: ResourceType<T>;
-  readonly cache: Reflector<T>;
+  readonly cache: ObjectReader<T>;
   readonly synced: Promise<void>;
   readonly #watches: readonly WatchedResource<T>[];
 
@@ -214,7 +220,9 @@ class MergedWatch<T extends KubernetesObject> implements WatchedResource<T> {
     this.type = type;
     this.#watches = watches;
     this.cache = new MergedCache(watches.map(({ cache }) => cache));
-    this.synced = this.cache.synced;
+    this.synced = Promise.all(watches.map(({ synced }) => synced)).then(() => {});
+    // Without a caller that waits, the rejection would be unhandled.
+    this.synced.catch(() => {});
   }
 
   get resource(): string {
@@ -222,11 +230,12 @@ class MergedWatch<T extends KubernetesObject> implements WatchedResource<T> {
   }
 
   get size(): number {
-    return this.cache.size;
+    return this.#watches.reduce((sum, { size }) => sum + size, 0);
   }
 
+  /** Of the one that was silent for the longest time. */
   get secondsSinceReceived(): number {
-    return this.cache.secondsSinceReceived;
+    return Math.max(...this.#watches.map(({ secondsSinceReceived }) => secondsSinceReceived));
   }
 
   get problem(): string | undefined {
@@ -248,29 +257,16 @@ class MergedWatch<T extends KubernetesObject> implements WatchedResource<T> {
     return this.#watches.some((watch) => watch.hasSeen(object));
   }
 
-  stop(): Promise<void> {
-    return this.cache.stop();
+  async stop(): Promise<void> {
+    await Promise.all(this.#watches.map((watch) => watch.stop()));
   }
 }
 
-class MergedCache<T extends KubernetesObject> implements Reflector<T> {
-  readonly synced: Promise<void>;
-  readonly #caches: readonly Reflector<T>[];
+class MergedCache<T extends KubernetesObject> implements ObjectReader<T> {
+  readonly #caches: readonly ObjectReader<T>[];
 
-  constructor(caches: readonly Reflector<T>[]) {
+  constructor(caches: readonly ObjectReader<T>[]) {
     this.#caches = caches;
-    this.synced = Promise.all(caches.map(({ synced }) => synced)).then(() => {});
-    // Without a caller that waits, the rejection would be unhandled.
-    this.synced.catch(() => {});
-  }
-
-  get size(): number {
-    return this.#caches.reduce((sum, { size }) => sum + size, 0);
-  }
-
-  /** Of the one that was silent for the longest time. */
-  get secondsSinceReceived(): number {
-    return Math.max(...this.#caches.map(({ secondsSinceReceived }) => secondsSinceReceived));
   }
 
   get(key: string): Stored<T> | undefined {
@@ -287,9 +283,5 @@ class MergedCache<T extends KubernetesObject> implements Reflector<T> {
 
   byIndex(index: string, value: string): readonly Stored<T>[] {
     return this.#caches.flatMap((cache) => cache.byIndex(index, value));
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.#caches.map((cache) => cache.stop()));
   }
 }

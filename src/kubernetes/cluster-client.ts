@@ -111,9 +111,9 @@ export class ClusterClient implements KubernetesClient {
   async delete<T extends KubernetesObject>(
     type: ResourceType<T>,
     name: string,
-    { propagationPolicy, uid, resourceVersion, gracePeriodSeconds, ...options }: DeleteOptions,
+    { propagationPolicy, uid, gracePeriodSeconds, ...options }: DeleteOptions,
   ): Promise<void> {
-    const body = { propagationPolicy, gracePeriodSeconds, preconditions: { uid, resourceVersion } };
+    const body = { propagationPolicy, gracePeriodSeconds, preconditions: { uid } };
     await this.#transport.send(
       apiRequest("delete", type, { namespace: this.namespace, name, body }),
       options,

@@ -32,19 +32,14 @@ export async function connectCluster(
 interface KubeconfigSource {
   /** Path; undefined for the file that `KUBECONFIG` names, or `~/.kube/config`. */
   readonly kubeconfig: string | undefined;
-  readonly context?: string;
 }
 
-async function readKubeconfigAccess({
-  kubeconfig,
-  context,
-}: KubeconfigSource): Promise<ClusterAccess> {
+async function readKubeconfigAccess({ kubeconfig }: KubeconfigSource): Promise<ClusterAccess> {
   // Imported on demand: its generated classes take 60 MB, which a pod does not need.
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
   if (kubeconfig === undefined) config.loadFromDefault();
   else config.loadFromFile(kubeconfig);
-  if (context !== undefined) config.setCurrentContext(context);
   const currentContext = config.getCurrentContext();
   const cluster = config.getCurrentCluster();
   if (cluster === null) {

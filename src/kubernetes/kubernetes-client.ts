@@ -50,7 +50,6 @@ export interface DeleteOptions extends CallOptions {
   readonly propagationPolicy: "Foreground" | "Background" | "Orphan";
   /** Precondition: an object of that name with another uid is a conflict. */
   readonly uid?: string;
-  readonly resourceVersion?: string;
   readonly gracePeriodSeconds?: number;
 }
 

@@ -1,6 +1,5 @@
-import type { KubernetesClient } from "./kubernetes-client.ts";
-import type { ListOptions, ListPage } from "./kubernetes-client.ts";
-import { ignoreNotFound, isForbidden } from "./kubernetes-error.ts";
+import type { KubernetesClient, ListOptions, ListPage } from "./kubernetes-client.ts";
+import { ignoreNotFound, isForbidden, isNotFound } from "./kubernetes-error.ts";
 import { allNamespaces } from "./object-key.ts";
 import { type KubernetesObject, resources, type ResourceType, type Stored } from "./resources.ts";
 
@@ -25,7 +24,7 @@ export async function isOfDeletedNamespace(
   return (await findNamespacePhase(client)) !== "active";
 }
 
-/** The pages of a list; none more where the client's namespace is deleted, with its Roles. */
+/** The pages of a list; none more where the kind or the client's namespace is gone. */
 export async function* listUnlessDeleted<T extends KubernetesObject>(
   client: KubernetesClient,
   type: ResourceType<T>,
@@ -34,7 +33,7 @@ export async function* listUnlessDeleted<T extends KubernetesObject>(
   try {
     yield* client.list(type, options);
   } catch (error) {
-    if (!(await isOfDeletedNamespace(client, error))) throw error;
+    if (!isNotFound(error) && !(await isOfDeletedNamespace(client, error))) throw error;
   }
 }
 

@@ -207,6 +207,28 @@ test(
   },
 );
 
+test(
+  "pods that uninstall, copy and test are labelled and annotated as those of the process",
+  { skip: helmMissing },
+  async () => {
+    const inject = { "sidecar.example/inject": "false" };
+    const ofOperator = { podLabels: { egress: "operator" }, podAnnotations: inject };
+    const ofService = { podLabels: { egress: "service" }, podAnnotations: inject };
+    const backup = { schedule: "0 3 * * *", existingClaim: "copies" };
+    const values = { operator: ofOperator, service: { ...ofService, backup } };
+    const rendered = await render({ values });
+    for (const [kind, name, process] of [
+      ["Job", "uninstall", "operator"],
+      ["CronJob", "backup", "service"],
+      ["Pod", "test", "service"],
+    ] as const) {
+      const text = JSON.stringify(find(rendered, kind, `mos-model-optimization-${name}`));
+      assert.ok(text.includes(`"egress":"${process}"`), name);
+      assert.ok(text.includes('"sidecar.example/inject":"false"'), name);
+    }
+  },
+);
+
 test("workers reach OpenShift's DNS behind its Service", { skip: helmMissing }, async () => {
   const networkPolicy = { enabled: true, workerEgress: { enabled: true } };
   const dnsPorts = async (openshift: boolean) => {

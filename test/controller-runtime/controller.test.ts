@@ -202,13 +202,13 @@ test("a key waits until the cache has what was written for it", { skip }, async 
     workers: 1,
     sources: [byHand.source, createSource(watched, { mapToKeys: () => ["parent"] })],
     reconcile: async (key, run) => {
-      if (key === "parent" && watched.cache.size === 0) {
+      if (key === "parent" && watched.size === 0) {
         run.expectWrite(
           watched,
           await client.create(configMaps, { metadata: { generateName: "child-" } }),
         );
         seen.record("a child is made");
-      } else seen.record(`${key} sees ${watched.cache.size} children`);
+      } else seen.record(`${key} sees ${watched.size} children`);
     },
   });
   relay.interrupt();

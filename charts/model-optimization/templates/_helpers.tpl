@@ -131,10 +131,10 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- end }}
 
-{{/* Labels of the pods of a component: called with (list $ "service"). */}}
+{{/* Labels of the pods of a component: called with (list $ "service"), or (list $ "backup" "service") where it has that one's. */}}
 {{- define "model-optimization.podLabels" -}}
-{{- $component := index (first .).Values (last .) -}}
-{{ merge (include "model-optimization.labels" . | fromYaml) $component.podLabels | toYaml }}
+{{- $root := first . -}}
+{{ merge (include "model-optimization.labels" (list $root (index . 1)) | fromYaml) (index $root.Values (last .)).podLabels | toYaml }}
 {{- end }}
 
 {{/* The account of a component: called with (list $ "service"). */}}

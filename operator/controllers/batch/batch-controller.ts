@@ -6,7 +6,11 @@ import {
   type Source,
 } from "../../../src/controller-runtime/controller.ts";
 import { objectKey } from "../../../src/kubernetes/object-key.ts";
-import type { BatchDependencies, BatchReconciliation } from "./batch-reconciliation.ts";
+import type {
+  BatchDependencies,
+  BatchMemory,
+  BatchReconciliation,
+} from "./batch-reconciliation.ts";
 import { decideBatch, deleteExpiredBatch } from "./decide-batch.ts";
 import { observeBatch } from "./observe-batch.ts";
 import { patchBatchStatus } from "./patch-batch-status.ts";
@@ -18,11 +22,7 @@ import { writeChildren } from "./write-children.ts";
  */
 export function createBatchController(dependencies: BatchDependencies): Controller {
   const { batches } = dependencies;
-  const memory = {
-    writtenAt: new Map<string, number>(),
-    writeErrors: new Map<string, string>(),
-    denials: new Map<string, ReadonlyMap<number, string>>(),
-  };
+  const memories = new Map<string, BatchMemory>();
   return {
     name: "batch",
     workers: 2,
@@ -31,12 +31,22 @@ export function createBatchController(dependencies: BatchDependencies): Controll
       const batch = batches.cache.get(key);
       if (batch !== undefined && batch.metadata.deletionTimestamp === undefined) {
         const client = dependencies.client.inNamespace(batch.metadata.namespace);
-        return reconcileBatchResource({ ...dependencies, ...memory, client, batch, run });
+        const memory = recall(memories, key, batch.metadata.uid);
+        return reconcileBatchResource({ ...dependencies, memory, client, batch, run });
       }
-      for (const known of Object.values(memory)) known.delete(key);
+      memories.delete(key);
       return undefined;
     },
   };
+}
+
+/** Nothing of an earlier batch of that name. */
+function recall(memories: Map<string, BatchMemory>, key: string, uid: string): BatchMemory {
+  const known = memories.get(key);
+  if (known?.uid === uid) return known;
+  const empty = { uid, writtenAt: -Infinity, writeError: undefined, denied: new Map() };
+  memories.set(key, empty);
+  return empty;
 }
 
 /** CompressionJobs count by their names: a batch may wait for the deletion of another owner's. */
@@ -60,16 +70,14 @@ function createBatchSources({ batches, compressionJobs }: BatchDependencies): So
 async function reconcileBatchResource(
   reconciliation: BatchReconciliation,
 ): Promise<Requeue | undefined> {
-  const { batch, client, clock, compressionJobs, writeErrors, denials } = reconciliation;
+  const { batch, client, clock, compressionJobs, memory } = reconciliation;
   const cache = compressionJobs.cache;
   const observed = await observeBatch(batch, client, cache, clock.date());
-  const { uid } = batch.metadata;
-  const writeError = writeErrors.get(objectKey(batch.metadata));
-  const known = { writeError, denied: denials.get(uid) };
-  const { status, ...decision } = decideBatch({ ...observed, ...known });
+  const { writeError, denied } = memory;
+  const { status, ...decision } = decideBatch({ ...observed, writeError, denied });
   // First: only a batch whose status says that it was suspended resumes its jobs.
   const writeWait = await patchBatchStatus(reconciliation, status);
-  if (writeWait === undefined) denials.delete(uid);
+  if (writeWait === undefined) denied.clear();
   const { hasDenied } = await writeChildren(reconciliation, decision);
   const waits = [
     writeWait,

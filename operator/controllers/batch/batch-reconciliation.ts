@@ -21,13 +21,16 @@ export interface BatchDependencies {
 export interface BatchReconciliation extends BatchDependencies {
   readonly batch: Stored<BatchObject>;
   readonly run: ReconcileRun;
-  /** When the status of each batch was last written, by its `objectKey`. */
-  readonly writtenAt: Map<string, number>;
-  /** Why jobs of each batch could not be written at the last try, by its `objectKey`. */
-  readonly writeErrors: Map<string, string>;
-  /**
-   * Why the API server never takes jobs of each batch, by its uid and the job's index, until its
-   * status says so.
-   */
-  readonly denials: Map<string, ReadonlyMap<number, string>>;
+  readonly memory: BatchMemory;
+}
+
+/** What is remembered of a batch between its reconciliations. */
+export interface BatchMemory {
+  readonly uid: string;
+  /** When its status was last written. */
+  writtenAt: number;
+  /** Why its jobs could not be written at the last try. */
+  writeError: string | undefined;
+  /** Why the API server never takes jobs, by their index, until the status says so. */
+  readonly denied: Map<number, string>;
 }

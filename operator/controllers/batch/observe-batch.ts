@@ -1,9 +1,9 @@
 import { jobStateCodes } from "../../../src/contract/custom-resources/batch-resource.ts";
 import { batchChildName } from "../../../src/contract/id.ts";
+import type { ObjectReader } from "../../../src/controller-runtime/watch-resource.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/kubernetes-client.ts";
 import { ignoreNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
 import { objectKey } from "../../../src/kubernetes/object-key.ts";
-import type { Reflector } from "../../../src/kubernetes/reflector.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import { batchJobCount } from "../../../src/resources/child-compression-job.ts";
 import {
@@ -20,7 +20,7 @@ type ChildMap = Map<number, Stored<CompressionJobObject>>;
 export async function observeBatch(
   batch: Stored<BatchObject>,
   client: KubernetesClient,
-  compressionJobs: Reflector<CompressionJobObject>,
+  compressionJobs: ObjectReader<CompressionJobObject>,
   now: Date,
 ): Promise<ObservedBatchState> {
   const children: ChildMap = new Map();

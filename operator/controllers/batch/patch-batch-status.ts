@@ -5,7 +5,6 @@ import type { EventReason } from "../../../src/contract/custom-resources/event-r
 import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import { formatCount } from "../../../src/contract/text/format-count.ts";
 import type { EventRecorder } from "../../../src/controller-runtime/event-recorder.ts";
-import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import type { Stored } from "../../../src/kubernetes/resources.ts";
 import {
   batches as batchType,
@@ -21,16 +20,15 @@ export async function patchBatchStatus(
   reconciliation: BatchReconciliation,
   next: BatchResourceStatus,
 ): Promise<number | undefined> {
-  const { client, batch, batches, clock, events, run, writtenAt } = reconciliation;
+  const { client, batch, batches, clock, events, run, memory } = reconciliation;
   const { name, resourceVersion } = batch.metadata;
-  const key = objectKey(batch.metadata);
   if (isDeepStrictEqual(batch.status, next)) return undefined;
-  const waitMs = (writtenAt.get(key) ?? -Infinity) + writeEveryMs - clock.now();
+  const waitMs = memory.writtenAt + writeEveryMs - clock.now();
   if (waitMs > 0 && isDeepStrictEqual(batch.status?.conditions, next.conditions)) return waitMs;
   const patch = { status: { ...nullRemovedFields(batch.status ?? {}, next), ...next } };
   const options = { subresource: "status", resourceVersion } as const;
   run.expectWrite(batches, await client.patch(batchType, name, patch, options));
-  writtenAt.set(key, clock.now());
+  memory.writtenAt = clock.now();
   recordBatchEvents(events, batch, next);
   return undefined;
 }

@@ -2,7 +2,6 @@ import type { EventReason } from "../../../src/contract/custom-resources/event-r
 import { textLimits } from "../../../src/contract/limits.ts";
 import { truncate } from "../../../src/contract/text/truncate.ts";
 import { isAlreadyExists, isDenial, isNotFound } from "../../../src/kubernetes/kubernetes-error.ts";
-import { objectKey } from "../../../src/kubernetes/object-key.ts";
 import { errorMessageWithCauses } from "../../../src/log/error-message.ts";
 import { childCompressionJob } from "../../../src/resources/child-compression-job.ts";
 import {
@@ -26,15 +25,13 @@ export async function writeChildren(
     ...create.map((index) => () => createChild(reconciliation, index)),
     ...childPatches.map((childPatch) => () => patchChild(reconciliation, childPatch)),
   ]);
-  const { batch, writeErrors, denials } = reconciliation;
-  const key = objectKey(batch.metadata);
+  const { memory } = reconciliation;
   if (failures.length === 0) {
-    writeErrors.delete(key);
-    const denied = denials.get(batch.metadata.uid);
-    return { hasDenied: create.some((index) => denied?.has(index)) };
+    memory.writeError = undefined;
+    return { hasDenied: create.some((index) => memory.denied.has(index)) };
   }
   const message = errorMessageWithCauses(failures[0]);
-  writeErrors.set(key, truncate(message, textLimits.statusMessage));
+  memory.writeError = truncate(message, textLimits.statusMessage);
   throw failures[0];
 }
 
@@ -50,7 +47,7 @@ async function callAll(calls: readonly (() => Promise<void>)[]): Promise<unknown
 }
 
 async function createChild(
-  { client, batch, compressionJobs, events, run, denials }: BatchReconciliation,
+  { client, batch, compressionJobs, events, run, memory }: BatchReconciliation,
   index: number,
 ): Promise<void> {
   try {
@@ -63,8 +60,7 @@ async function createChild(
     const message = errorMessageWithCauses(error);
     events.record(batchType, batch, { type: "Warning", reason, message });
     if (!isDenial(error)) throw error;
-    const { uid } = batch.metadata;
-    denials.set(uid, new Map(denials.get(uid)).set(index, message));
+    memory.denied.set(index, message);
   }
 }
 

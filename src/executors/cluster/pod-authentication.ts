@@ -6,10 +6,10 @@ import type { PodLogCollector } from "./pod-log-collector.ts";
 import { UnknownTokenLimit } from "./unknown-token-limit.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { workerTokenAudience } from "../../contract/worker-protocol/messages.ts";
+import type { ObjectReader } from "../../controller-runtime/watch-resource.ts";
 import type { KubernetesClient } from "../../kubernetes/kubernetes-client.ts";
 import { ignoreNotFound, KubernetesError } from "../../kubernetes/kubernetes-error.ts";
 import { objectKey } from "../../kubernetes/object-key.ts";
-import type { Reflector } from "../../kubernetes/reflector.ts";
 import { resources, type TokenReview } from "../../kubernetes/resources.ts";
 import type { ClusterJob } from "../../records/jobs/cluster-records.ts";
 import type { Records } from "../../records/open-records.ts";
@@ -25,7 +25,7 @@ interface PodAuthenticationOptions {
   readonly client: KubernetesClient;
   readonly namespaces: ServedNamespaces;
   readonly records: Records;
-  readonly pods: Pick<Reflector<ObservedPod>, "get">;
+  readonly pods: Pick<ObjectReader<ObservedPod>, "get">;
   readonly logCollector: PodLogCollector;
   /** Records the output of the job's ended pods, before another pod continues its work. */
   readonly recordEndedPods: (job: ClusterJob) => Promise<void>;
@@ -70,20 +70,18 @@ export class PodAuthentication implements WorkerAuthentication {
     this.#options = options;
   }
 
-  async authenticate(token: string, jobId: string) {
+  authenticate(token: string, jobId: string) {
+    return asUnavailable(this.#authenticate(token, jobId));
+  }
+
+  async #authenticate(token: string, jobId: string) {
     const reviewed = await this.#reviewCached(token);
     const pod = await this.#getPod(reviewed);
     if (pod.jobId !== jobId) throw wrongWorkerError(jobId);
     const attempt = this.#attempts.get(attemptKey(pod)) ?? (await this.#beginAttempt(pod));
-    return { attempt, catchUp: () => this.#recordOutput(pod, attempt) };
-  }
-
-  async #recordOutput(pod: ObservedWorkerPod, attempt: number): Promise<void> {
-    try {
-      await this.#options.logCollector.recordOutput(pod, attempt);
-    } catch (error) {
-      throw error instanceof KubernetesError ? clusterUnreachableError(error) : error;
-    }
+    const { logCollector } = this.#options;
+    const catchUp = async () => void (await asUnavailable(logCollector.recordOutput(pod, attempt)));
+    return { attempt, catchUp };
   }
 
   async #beginAttempt(pod: ObservedWorkerPod): Promise<number> {
@@ -94,10 +92,7 @@ export class PodAuthentication implements WorkerAuthentication {
       throw notYetKnownError(`Job "${jobId}" is not known yet`);
     }
     if (record.resource.namespace !== namespace) throw wrongWorkerError(jobId);
-    const { client } = this.#options;
-    const isOwn = await isCreatedFor(client, pod, record.resource.uid).catch((error: unknown) => {
-      throw clusterUnreachableError(error);
-    });
+    const isOwn = await isCreatedFor(this.#options.client, pod, record.resource.uid);
     if (!isOwn) throw wrongWorkerError(jobId);
     await recordEndedPods(record);
     const attempt = await records.attempts.beginPodAttempt(jobId, { podUid: uid, part });
@@ -113,9 +108,7 @@ export class PodAuthentication implements WorkerAuthentication {
     const cached = pods.get(objectKey({ namespace, name: podName }));
     if (cached?.metadata.uid === podUid) return observedWorkerPod(cached);
     const own = client.inNamespace(namespace);
-    const live = await ignoreNotFound(own.get(resources.pods, podName)).catch((error: unknown) => {
-      throw clusterUnreachableError(error);
-    });
+    const live = await ignoreNotFound(own.get(resources.pods, podName));
     if (live?.metadata.uid !== podUid) throw invalidTokenError(`Pod "${podName}" was deleted`);
     throw notYetKnownError(`Pod "${podName}" is not known yet`);
   }
@@ -135,9 +128,9 @@ export class PodAuthentication implements WorkerAuthentication {
       if (error instanceof ServiceError && error.code === "unauthorized") {
         setBounded(this.#refusedTokens, hash, now, maxCachedEntries);
       }
-      if (!(error instanceof KubernetesError)) throw error;
-      if (cached !== undefined && now < cached.expiresAt) return cached;
-      throw clusterUnreachableError(error);
+      const isUnanswered = error instanceof KubernetesError;
+      if (isUnanswered && cached !== undefined && now < cached.expiresAt) return cached;
+      throw error;
     }
   }
 
@@ -194,11 +187,15 @@ function notYetKnownError(message: string): ServiceError {
   return new ServiceError("unavailable", message, { headers: { "retry-after": "1" } });
 }
 
-function clusterUnreachableError(cause: unknown): ServiceError {
-  return new ServiceError("unavailable", "The cluster cannot be asked about the worker", {
-    cause,
-    headers: { "retry-after": "1" },
-  });
+/** @throws ServiceError unavailable where the API server refuses, or does not answer */
+async function asUnavailable<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (cause) {
+    if (!(cause instanceof KubernetesError)) throw cause;
+    const message = "The cluster cannot be asked about the worker";
+    throw new ServiceError("unavailable", message, { cause, headers: { "retry-after": "1" } });
+  }
 }
 
 const podTokenClaims = z.object({

@@ -80,13 +80,13 @@ export class ServiceAccountCallers {
     const now = this.#options.now().getTime();
     const cached = this.#answers.get(key);
     // A clock that was set back makes answers younger than they are.
-    if (cached !== undefined && Math.abs(now - cached.askedAt) < answerMs) return cached.isYes;
-    const isYes = ask();
-    setBounded(this.#answers, key, { isYes, askedAt: now }, maxCachedEntries);
+    const isFresh = cached !== undefined && Math.abs(now - cached.askedAt) < answerMs;
+    const answer = isFresh ? cached : { isYes: ask(), askedAt: now };
+    if (!isFresh) setBounded(this.#answers, key, answer, maxCachedEntries);
     try {
-      return await isYes;
+      return await answer.isYes;
     } catch (error) {
-      this.#answers.delete(key);
+      if (this.#answers.get(key) === answer) this.#answers.delete(key);
       throw error instanceof KubernetesError ? unansweredError(error) : error;
     }
   }

@@ -294,7 +294,7 @@ test(
     let restarts = 0;
     for (; finishedAt() === undefined; restarts++) {
       await using other = await runBatches(client);
-      const seen = steady.compressionJobs.cache.size;
+      const seen = steady.compressionJobs.size;
       await Promise.race([
         end,
         untilSeen(steady.compressionJobs, (all) => (all.length > seen + 5 ? true : undefined)),
@@ -408,7 +408,7 @@ test("a suspended batch holds its jobs, and lets them go on", { skip }, async ()
     one?.status?.finished === "1/4" ? one.status : undefined,
   );
   assert.equal(held.statusMessage, "Suspended: 3 of 4 jobs wait");
-  assert.equal(compressionJobs.cache.size, 2);
+  assert.equal(compressionJobs.size, 2);
   await client.patch(batchType, "hold", { spec: { suspend: false } });
   await untilSeen(compressionJobs, (all) =>
     all.length === 3 && !all[1]?.spec.suspend ? all : undefined,

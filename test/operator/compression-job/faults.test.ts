@@ -279,6 +279,36 @@ suite("an operator at work", { concurrency: true, skip }, () => {
     assert.equal(await operator.end("SIGTERM"), 0);
   });
 
+  test("an installation whose Deployment and definitions are gone is uninstalled", async () => {
+    const namespace = await makeNamespace("undefined");
+    await using proxy = await startFaultProxy(controlPlane, ({ resource }) =>
+      resource === "compressionjobs" ? { status: 404, reason: "NotFound" } : "none",
+    );
+    const { kubeconfig } = proxy;
+    await using end = spawnOperator({ kubeconfig, namespace, command: ["uninstall", "operator"] });
+    assert.equal(await end.ended, 0, end.log.join("\n"));
+  });
+
+  test("one job that cannot be released does not keep the others", async () => {
+    const namespace = await makeNamespace("guarded");
+    await using cluster = await observeJobs(controlPlane, namespace);
+    const all = names(40);
+    await Promise.all(all.map((name) => cluster.create({ name, finalizers: [recordFinalizer] })));
+    let patches = 0;
+    await using proxy = await startFaultProxy(controlPlane, ({ method, resource }) =>
+      method === "PATCH" && resource === "compressionjobs" && ++patches === 1
+        ? { status: 403, reason: "Forbidden" }
+        : "none",
+    );
+    const { kubeconfig } = proxy;
+    await controlPlane.kubectl(["create", "deployment", "a", "--image=a", "-n", namespace]);
+    await using end = spawnOperator({ kubeconfig, namespace, command: ["uninstall", "a"] });
+    assert.equal(await end.ended, 1);
+    assert.match(end.log.join("\n"), /Cannot patch compressionjobs "job-\d+": Forbidden/);
+    const isKept = (name: string) => cluster.history(name).at(-1)?.metadata.finalizers?.length;
+    await cluster.untilTrue(() => all.filter(isKept).length === 1);
+  });
+
   test("a job whose end the operator has not observed does not run again", async () => {
     const namespace = await makeNamespace("lagging");
     await using cluster = await observeJobs(controlPlane, namespace);

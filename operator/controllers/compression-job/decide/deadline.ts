@@ -2,7 +2,7 @@ import type { JobError } from "../../../../src/contract/errors.ts";
 import type { ObservedState } from "../observe/observed-state.ts";
 import { ownedWorkerJobs, workerJobPods } from "../observe/steps.ts";
 import type { WorkerJob } from "../observe/worker-job.ts";
-import type { WorkerPod } from "../observe/worker-pod.ts";
+import { isWorking, type WorkerPod } from "../observe/worker-pod.ts";
 import type { ObservedStep, StepEnd } from "./step-end.ts";
 
 export const deadlineError: JobError = {
@@ -31,7 +31,7 @@ function elapsedWorkMs(observed: ObservedState, workerJob: WorkerJob): number {
 }
 
 /** How long at least one of the pods ran, in seconds; the time in between does not count. */
-export function workedSeconds(pods: readonly WorkerPod[], now: number): number {
+function workedSeconds(pods: readonly WorkerPod[], now: number): number {
   let ms = 0;
   let countedUntil = -Infinity;
   for (const [start, end] of pods.flatMap((pod) => runningTime(pod, now)).toSorted(byStart)) {
@@ -53,10 +53,25 @@ function runningTime({ startedAt, phase, termination }: WorkerPod, now: number):
   return phase === "Running" ? [[startedAt, now]] : [];
 }
 
-/** The kubelet ends a pod whose time is up; the operator, a step whose pods had it together. */
-export function checkDeadline({ pods, now, deadlineSeconds }: ObservedStep): StepEnd | undefined {
-  const isOver = pods.length > 1 && workedSeconds(pods, now) >= deadlineSeconds;
-  return isOver || pods.some(hasPassedDeadline)
+/** How much later than the kubelet, whose clock may differ, the operator ends a step's only pod. */
+const kubeletSeconds = 300;
+
+/**
+ * Time until the operator ends a step: when its pods have had their time together, and where the
+ * kubelet has not ended a pod by itself, as on a node that died and that the pod tolerates.
+ */
+export function secondsUntilEnd({
+  pods,
+  now,
+  deadlineSeconds,
+}: Pick<ObservedStep, "pods" | "now" | "deadlineSeconds">): number {
+  const left = deadlineSeconds - workedSeconds(pods, now);
+  if (pods.length > 1) return left;
+  return pods.some(isWorking) ? left + kubeletSeconds : Infinity;
+}
+
+export function checkDeadline(step: ObservedStep): StepEnd | undefined {
+  return secondsUntilEnd(step) <= 0 || step.pods.some(hasPassedDeadline)
     ? { error: deadlineError, delivered: false }
     : undefined;
 }

@@ -1,5 +1,5 @@
 import { checkSuspended, suspendStep } from "./cancel.ts";
-import { remainingDeadlineSeconds, workedSeconds } from "./deadline.ts";
+import { remainingDeadlineSeconds, secondsUntilEnd } from "./deadline.ts";
 import { combineDecisions, type Decision, noActions, requeueAt } from "./decision.ts";
 import { podEndTime } from "./pod-failure-policy.ts";
 import { checkPodWarning, checkUnstartedPod, podStartDeadline } from "./pod-start.ts";
@@ -121,11 +121,11 @@ function reportStep(
   return reportAt > observed.now ? requeueAt(reportAt) : reportWait(observed, waiting.wait);
 }
 
-/** The kubelet ends the first pod; those that replace it have less time than it had. */
 function requeueForDeadline(observed: ObservedState, pods: readonly WorkerPod[]): Decision {
-  if (pods.length < 2) return noActions;
-  const left = remainingDeadlineSeconds(observed) - workedSeconds(pods, observed.now);
-  return requeueAt(observed.now + Math.max(1, left) * 1000);
+  const { now } = observed;
+  const deadlineSeconds = remainingDeadlineSeconds(observed);
+  const left = secondsUntilEnd({ pods, now, deadlineSeconds });
+  return left === Infinity ? noActions : requeueAt(now + Math.max(1, left) * 1000);
 }
 
 /** The cluster's warning starts or stops to count then. */

@@ -15,7 +15,7 @@ import { apiVersion } from "../../../../src/contract/custom-resources/api-group.
 import type { CompressionJob } from "../../../../src/contract/custom-resources/compression-job.ts";
 import type { ConfiguredTarget } from "../../../../src/contract/custom-resources/target-pod.ts";
 import { isTerminal } from "../../../../src/contract/jobs/status.ts";
-import type { Reflector } from "../../../../src/kubernetes/reflector.ts";
+import type { ObjectReader } from "../../../../src/controller-runtime/watch-resource.ts";
 import type { CompressionJobObject } from "../../../../src/resources/custom-resources.ts";
 import { resolveJobId } from "../../../../src/resources/job-identity.ts";
 import type {
@@ -27,9 +27,9 @@ import { objectKey } from "../../../../src/kubernetes/object-key.ts";
 import type { KubernetesObject, Stored } from "../../../../src/kubernetes/resources.ts";
 
 interface CompressionJobSources {
-  readonly workerJobs: Reflector<ObservedWorkerJob>;
-  readonly pods: Reflector<ObservedPod>;
-  readonly warnings: Reflector<ObservedEvent>;
+  readonly workerJobs: ObjectReader<ObservedWorkerJob>;
+  readonly pods: ObjectReader<ObservedPod>;
+  readonly warnings: ObjectReader<ObservedEvent>;
   readonly targets: readonly ConfiguredTarget[];
   readonly settings: JobSettings;
   readonly deletions: FirstSeen;
@@ -88,7 +88,7 @@ function seeDeletion(
 
 function observeStepWarning(
   observed: Omit<ObservedState, "stepWarning">,
-  warnings: Reflector<ObservedEvent>,
+  warnings: ObjectReader<ObservedEvent>,
 ): StepWarning | undefined {
   const workerJob = latestWorkerJob(observed);
   if (workerJob === undefined) return undefined;

@@ -169,6 +169,23 @@ test("decide() counts the time of all pods of a job towards its deadline", () =>
   assert.equal(decideOn(late).error?.code, "deadline_exceeded");
 });
 
+test("decide() ends a pod at its deadline that its node does not end, as a dead one", () => {
+  const { deadlineSeconds = 0 } = resource.spec;
+  const decideAfter = (seconds: number, pod = makePod(child)) => {
+    const now = start + seconds * second;
+    return decide(makeObservedState({ resource, workerJobs: [child], pods: [pod], now }));
+  };
+  const { actions, requeueAt = 0 } = decideAfter(deadlineSeconds);
+  assert.deepEqual(actions, [], "the kubelet's clock may differ");
+  const seconds = (requeueAt - start) / second;
+  const [write] = decideAfter(seconds).actions;
+  assert.ok(write?.type === "writeStatus");
+  assert.equal(write.patch.error?.code, "deadline_exceeded");
+  const exit = { exitCode: 0, reason: "Completed", message: "", at: start + seconds * second };
+  const ended = makePod(child, { phase: "Succeeded", termination: exit });
+  assert.deepEqual(decideAfter(seconds, ended).actions, [], "it has done its work");
+});
+
 test("decide() shows what a crashed worker left as one line without escapes", () => {
   const at = start + 20 * second;
   const message = "\u001b]0;mine\u0007\u009b2J\nCompleted \u202e";
