@@ -5,7 +5,7 @@ import * as core from "@actions/core";
 import { isForbidden } from "./check-run-reporter.ts";
 import { setOutputs } from "./compress.ts";
 import type { GitHub } from "./connect-github.ts";
-import type { Step } from "./step.ts";
+import type { ReportingStep, Step } from "./step.ts";
 import { digest } from "./workflow-run.ts";
 import type { RepositoryName } from "../github/check-run-requests.ts";
 import { errorMessage } from "../log/error-message.ts";
@@ -123,7 +123,7 @@ const untrustedMessages = {
 } as const;
 
 /** Reports that the step can do nothing, as GitHub gives the workflow no credentials. */
-export async function reportUntrusted(step: Step): Promise<void> {
+export async function reportUntrusted(step: ReportingStep): Promise<void> {
   const { run, identity, reporter, environment } = step;
   const verdict = { conclusion: "neutral" as const, title: "Nothing was compressed" };
   const failureMessage = untrustedMessages[run.untrusted ?? "fork"];
