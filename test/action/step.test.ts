@@ -131,16 +131,20 @@ test("a request that is sent again, as its answer was lost, makes no second batc
   );
 });
 
-test("a step waits for a service that is away when the results are to be downloaded", async (t) => {
+test("a step waits for a service that is away while it submits, and when it downloads", async (t) => {
   const { service, run } = await prepareStep(t);
-  let asked = 0;
+  const asked = { submission: 0, download: 0 };
   const relay = await startServiceRelay(t, service.baseUrl, {
     // Longer than the client tries by itself.
-    breaksAnswerTo: (_, url) => url.endsWith("/artifacts/model.onnx") && ++asked <= 5,
+    breaksAnswerTo: (method, url) => {
+      if (method === "POST" && url === "/v1/batches") return ++asked.submission <= 5;
+      return url.endsWith("/artifacts/model.onnx") && ++asked.download <= 5;
+    },
   });
   const { code, outputs, log } = await run({ "service-url": relay.baseUrl, download: "true" });
   assert.equal(code, 0, log);
-  assert.equal(asked, 6);
+  assert.deepEqual(asked, { submission: 6, download: 6 });
+  assert.equal((await service.client.call("listBatches", {})).batches.length, 1);
   const files = await readdir(path.join(outputs["artifacts"] ?? "", "a-cpu"));
   assert.ok(files.includes("model.onnx"));
 });
