@@ -54024,113 +54024,21 @@ exports.visitAsync = visitAsync;
 
 /***/ }),
 
-/***/ 4245:
+/***/ 7553:
 /***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
 
-
-// EXPORTS
-__nccwpck_require__.d(__webpack_exports__, {
-  zv: () => (/* binding */ CheckRunReporter),
-  RR: () => (/* binding */ createCheckRunWriter),
-  US: () => (/* binding */ isForbidden)
-});
-
-// EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
-var core = __nccwpck_require__(9876);
-// EXTERNAL MODULE: ./github/check-run-requests.js + 3 modules
-var check_run_requests = __nccwpck_require__(4211);
-// EXTERNAL MODULE: ./limits/retry.js
-var retry = __nccwpck_require__(7279);
-;// CONCATENATED MODULE: ./github/check-run-writer.js
-
-
-const firstPauseMs = 1_000;
-class CheckRunWriter {
-    #checks;
-    #options;
-    constructor(client, options) {
-        this.#checks = client.rest.checks;
-        this.#options = options;
-    }
-    async create(identity, content) {
-        const [first, ...others] = (0,check_run_requests/* checkRunRequests */.UM)(content);
-        let isRepeated = false;
-        const id = await this.#repeat(async () => {
-            const existing = isRepeated ? await this.#find(identity) : undefined;
-            isRepeated = true;
-            return existing ?? (await this.#createOnce(identity, first));
-        });
-        if (others.length > 0)
-            await this.update(id, content);
-        return id;
-    }
-    async createOrUpdate(identity, content) {
-        const existing = await this.#find(identity);
-        if (existing === undefined)
-            return this.create(identity, content);
-        await this.update(existing, content);
-        return existing;
-    }
-    async update(id, content) {
-        const { annotations = [] } = content;
-        if (annotations.length === 0)
-            return this.#send(id, content);
-        await this.#repeat(async () => {
-            const { data } = await this.#checks.get({ ...this.#options.repo, check_run_id: id });
-            const missing = annotations.slice(data.output.annotations_count);
-            await this.#send(id, { ...content, annotations: missing }, { retries: 0 });
-        });
-    }
-    async #createOnce({ name, externalId, detailsUrl }, body) {
-        const { repo, headSha } = this.#options;
-        const { data } = await this.#checks.create({
-            ...repo,
-            name,
-            head_sha: headSha,
-            external_id: externalId,
-            details_url: detailsUrl,
-            ...body,
-            request: { retries: 0 },
-        });
-        return data.id;
-    }
-    async #find({ name, externalId }) {
-        const { repo, headSha } = this.#options;
-        const { data } = await this.#checks.listForRef({
-            ...repo,
-            ref: headSha,
-            check_name: name,
-            filter: "all",
-            per_page: 100,
-        });
-        return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
-    }
-    async #send(id, content, request = {}) {
-        for (const body of (0,check_run_requests/* checkRunRequests */.UM)(content)) {
-            await this.#checks.update({ ...this.#options.repo, check_run_id: id, ...body, request });
-        }
-    }
-    async #repeat(work) {
-        return (0,retry/* retry */.L5)(work, (error, tries) => {
-            const isTransient = (httpErrorStatus(error) ?? 0) >= 500;
-            const isLast = tries >= this.#options.maxTries;
-            return isTransient && !isLast ? firstPauseMs * tries ** 2 : undefined;
-        });
-    }
-}
-function httpErrorStatus(error) {
-    return error instanceof Error && "status" in error && typeof error.status === "number"
-        ? error.status
-        : undefined;
-}
-
-// EXTERNAL MODULE: ./log/error-message.js
-var error_message = __nccwpck_require__(3777);
-// EXTERNAL MODULE: ./report/conclude.js
-var conclude = __nccwpck_require__(4422);
-// EXTERNAL MODULE: ./report/render-batch.js + 1 modules
-var render_batch = __nccwpck_require__(5845);
-;// CONCATENATED MODULE: ./action/check-run-reporter.js
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   RR: () => (/* binding */ createCheckRunWriter),
+/* harmony export */   US: () => (/* binding */ isForbidden),
+/* harmony export */   m$: () => (/* binding */ maxTries),
+/* harmony export */   zv: () => (/* binding */ CheckRunReporter)
+/* harmony export */ });
+/* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
+/* harmony import */ var _github_check_run_requests_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4211);
+/* harmony import */ var _github_check_run_writer_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(308);
+/* harmony import */ var _log_error_message_js__WEBPACK_IMPORTED_MODULE_5__ = __nccwpck_require__(3777);
+/* harmony import */ var _report_conclude_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(4422);
+/* harmony import */ var _report_render_batch_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(5845);
 
 
 
@@ -54154,9 +54062,9 @@ class CheckRunReporter {
     begin(report) {
         const { checks, check } = this.#options;
         void this.#write(async () => {
-            const output = (0,render_batch/* renderBatchCheck */.hC)(report, { conclusion: null, title: "Preparing the batch" });
+            const output = (0,_report_render_batch_js__WEBPACK_IMPORTED_MODULE_4__/* .renderBatchCheck */ .hC)(report, { conclusion: null, title: "Preparing the batch" });
             this.#checkRun = await checks.create(check, { output });
-            core/* saveState */.LZ("checkRun", String(this.#checkRun));
+            _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .saveState */ .LZ("checkRun", String(this.#checkRun));
         });
     }
     reportProgress(report) {
@@ -54165,7 +54073,7 @@ class CheckRunReporter {
         if (now - this.#progressAt < progressIntervalMs)
             return;
         this.#progressAt = now;
-        const output = (0,render_batch/* renderBatchCheck */.hC)(report, (0,conclude/* conclude */.Ep)(report, failOn));
+        const output = (0,_report_render_batch_js__WEBPACK_IMPORTED_MODULE_4__/* .renderBatchCheck */ .hC)(report, (0,_report_conclude_js__WEBPACK_IMPORTED_MODULE_3__/* .conclude */ .Ep)(report, failOn));
         if (JSON.stringify(output) === this.#lastOutput)
             return;
         this.#lastOutput = JSON.stringify(output);
@@ -54177,14 +54085,14 @@ class CheckRunReporter {
     }
     reportJobEnd(row, lastLines, jobCount) {
         const { checks, check, failOn, jobChecks } = this.#options;
-        const isWanted = (0,conclude/* isJobCheckWanted */.vg)(row, { jobChecks, jobCount });
-        if (!isWanted || this.#jobCheckCount === conclude/* maxJobChecks */.N6)
+        const isWanted = (0,_report_conclude_js__WEBPACK_IMPORTED_MODULE_3__/* .isJobCheckWanted */ .vg)(row, { jobChecks, jobCount });
+        if (!isWanted || this.#jobCheckCount === _report_conclude_js__WEBPACK_IMPORTED_MODULE_3__/* .maxJobChecks */ .N6)
             return;
         this.#jobCheckCount++;
         void this.#write(async () => {
             if (this.#isInterrupted)
                 return;
-            const { name, content } = (0,check_run_requests/* jobCheckRun */.Db)(row, lastLines, { checkName: check.name, failOn });
+            const { name, content } = (0,_github_check_run_requests_js__WEBPACK_IMPORTED_MODULE_1__/* .jobCheckRun */ .Db)(row, lastLines, { checkName: check.name, failOn });
             const externalId = `${check.externalId}/${row.id}`;
             await checks.create({ name, externalId, detailsUrl: row.url }, content);
         });
@@ -54193,7 +54101,7 @@ class CheckRunReporter {
         const { checks, check } = this.#options;
         this.#isInterrupted = report.abortReason !== undefined;
         return this.#write(async () => {
-            const output = (0,render_batch/* renderBatchCheck */.hC)(report, verdict);
+            const output = (0,_report_render_batch_js__WEBPACK_IMPORTED_MODULE_4__/* .renderBatchCheck */ .hC)(report, verdict);
             const content = { output, conclusion: verdict.conclusion ?? "neutral", annotations };
             if (this.#checkRun === undefined)
                 await checks.create(check, content);
@@ -54212,7 +54120,7 @@ class CheckRunReporter {
             catch (error) {
                 this.#isForbidden = this.#checkRun === undefined && isForbidden(error);
                 this.#progressAt = performance.now() + pauseMs;
-                core/* warning */.$e(describeRefusal(error));
+                _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .warning */ .$e(describeRefusal(error));
                 return false;
             }
         });
@@ -54220,12 +54128,12 @@ class CheckRunReporter {
     }
 }
 function isForbidden(error) {
-    const isLimit = (0,error_message/* errorMessage */.g)(error).includes("rate limit");
-    return [401, 403, 404].includes(httpErrorStatus(error) ?? 0) && !isLimit;
+    const isLimit = (0,_log_error_message_js__WEBPACK_IMPORTED_MODULE_5__/* .errorMessage */ .g)(error).includes("rate limit");
+    return [401, 403, 404].includes((0,_github_check_run_writer_js__WEBPACK_IMPORTED_MODULE_2__/* .httpErrorStatus */ .X8)(error) ?? 0) && !isLimit;
 }
 function describeRefusal(error) {
-    const reason = (0,error_message/* errorMessage */.g)(error);
-    if (!isForbidden(error) || httpErrorStatus(error) === 401) {
+    const reason = (0,_log_error_message_js__WEBPACK_IMPORTED_MODULE_5__/* .errorMessage */ .g)(error);
+    if (!isForbidden(error) || (0,_github_check_run_writer_js__WEBPACK_IMPORTED_MODULE_2__/* .httpErrorStatus */ .X8)(error) === 401) {
         return `GitHub did not take a check run (${reason}). The job's summary has the results.`;
     }
     if (/via a GitHub App|personal access token/.test(reason)) {
@@ -54244,7 +54152,7 @@ function describeRefusal(error) {
 }
 const maxTries = 4;
 function createCheckRunWriter(github, { repo, headSha }) {
-    return new CheckRunWriter(github, { repo, headSha, maxTries });
+    return new _github_check_run_writer_js__WEBPACK_IMPORTED_MODULE_2__/* .CheckRunWriter */ .$(github, { repo, headSha, maxTries });
 }
 
 
@@ -54863,7 +54771,8 @@ function escapeLogLine(text) {
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
-  K: () => (/* binding */ readInputs)
+  K: () => (/* binding */ readInputs),
+  y: () => (/* binding */ readReportingInputs)
 });
 
 // EXTERNAL MODULE: ./contract/batches/action.js
@@ -54933,6 +54842,15 @@ const inputsSchema = schemas/* object */.Ikc({
     "github-token": schemas/* string */.YjP().optional(),
     matrix: schemas/* string */.YjP().transform(matrixValues).optional(),
 });
+const reportingSchema = inputsSchema.pick({
+    "batch-file": true,
+    "fail-on": true,
+    "check-name": true,
+    "job-checks": true,
+    "dry-run": true,
+    "github-token": true,
+    matrix: true,
+});
 function choiceSchema(table) {
     const values = Object.keys(table);
     return schemas/* enum */.k5n(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });
@@ -54969,7 +54887,13 @@ function matrixValues(text) {
 const maxShownCharacters = 100;
 function readInputs(environment) {
     const texts = readTexts(environment);
-    const parsed = inputsSchema.safeParse(texts);
+    return parseTexts(texts, inputsSchema, missingModelProblems(texts));
+}
+function readReportingInputs(environment) {
+    return parseTexts(readTexts(environment), reportingSchema, []);
+}
+function parseTexts(texts, schema, missing) {
+    const parsed = schema.safeParse(texts);
     const invalid = (parsed.error?.issues ?? []).map(({ path, message }) => {
         const name = String(path[0]);
         const text = texts[name];
@@ -54977,7 +54901,7 @@ function readInputs(environment) {
             return `Input "${name}" is missing`;
         return `Input "${name}" is ${JSON.stringify((0,truncate/* truncate */.x)(text, maxShownCharacters))}: ${message}`;
     });
-    const problems = [...invalid, ...missingModelProblems(texts)];
+    const problems = [...invalid, ...missing];
     if (!parsed.success || problems.length > 0) {
         throw new explain_error/* InputError */.d(problems.map((message) => ({ message })));
     }
@@ -55068,8 +54992,8 @@ var core = __nccwpck_require__(9876);
 var check_run_requests = __nccwpck_require__(4211);
 // EXTERNAL MODULE: ./report/conclude.js
 var conclude = __nccwpck_require__(4422);
-// EXTERNAL MODULE: ./action/check-run-reporter.js + 1 modules
-var check_run_reporter = __nccwpck_require__(4245);
+// EXTERNAL MODULE: ./action/check-run-reporter.js
+var check_run_reporter = __nccwpck_require__(7553);
 // EXTERNAL MODULE: ./action/explain-error.js
 var explain_error = __nccwpck_require__(4747);
 // EXTERNAL MODULE: ./action/print-output.js
@@ -55134,16 +55058,12 @@ async function printOutputs(client, { jobs }, options) {
 async function printJobOutput(client, job, { output, signal }) {
     const lastLines = [];
     await (0,print_output/* printOutput */.j)((0,report/* jobTitle */.a9)(job), output, async (print) => {
-        let after = 0;
-        await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => {
-            for await (const line of client.followLogs(job.id, { after, signal })) {
-                await print(line.text);
-                after = line.seq;
-                lastLines.push(line.text);
-                if (lastLines.length > keptLines)
-                    lastLines.shift();
-            }
-        }, signal);
+        for await (const line of client.followLogs(job.id, { signal })) {
+            await print(line.text);
+            lastLines.push(line.text);
+            if (lastLines.length > keptLines)
+                lastLines.shift();
+        }
     });
     return lastLines;
 }
@@ -55266,6 +55186,8 @@ var format_problem = __nccwpck_require__(2570);
 var model = __nccwpck_require__(3659);
 // EXTERNAL MODULE: ./contract/parse-input.js
 var parse_input = __nccwpck_require__(6173);
+// EXTERNAL MODULE: ./contract/text/redact-source.js
+var redact_source = __nccwpck_require__(3662);
 // EXTERNAL MODULE: ./log/error-message.js
 var error_message = __nccwpck_require__(3777);
 ;// CONCATENATED MODULE: ./action/find-models.js
@@ -55276,10 +55198,11 @@ var error_message = __nccwpck_require__(3777);
 
 
 
+
 async function findModels(entries, workspace) {
     const isExclusion = ({ file }) => file?.startsWith("!") === true;
     const excluded = entries.filter(isExclusion).flatMap(({ file }) => file?.slice(1) ?? []);
-    const search = { root: await (0,promises_.realpath)(workspace), excluded };
+    const search = { workspace, root: await (0,promises_.realpath)(workspace), excluded };
     const problems = [];
     const models = new Map();
     const described = new Set();
@@ -55325,7 +55248,7 @@ async function resolveFiles(entry, search) {
     const { name, sha256, place } = entry;
     const files = await matchFiles(entry, search);
     if (files.length === 0) {
-        const where = `no file of the workspace ${search.root} matches`;
+        const where = `no file of the workspace ${search.workspace} matches`;
         const advice = entry.file?.includes(",")
             ? "name one glob in each line or entry"
             : "is the repository checked out, with large files?";
@@ -55339,10 +55262,10 @@ async function resolveFiles(entry, search) {
         .toSorted()
         .map((file) => ({ name: name ?? defaultModelName(file), file, sha256, place }));
 }
-async function matchFiles(entry, { root, excluded }) {
+async function matchFiles(entry, { workspace, root, excluded }) {
     const files = [];
-    for await (const match of (0,promises_.glob)(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
-        const file = external_node_path_.resolve(root, match);
+    for await (const match of (0,promises_.glob)(entry.file ?? "", { cwd: workspace, exclude: [...excluded] })) {
+        const file = external_node_path_.resolve(workspace, match);
         const real = await (0,promises_.realpath)(file).catch((cause) => {
             const found = `${match} cannot be read: ${(0,error_message/* errorMessage */.g)(cause)}`;
             throw createEntryError(entry, `${found}; is what it links to fetched?`, cause);
@@ -55352,7 +55275,7 @@ async function matchFiles(entry, { root, excluded }) {
         if (!isBelow(root, real)) {
             throw createEntryError(entry, `${match} lies outside of the workspace`);
         }
-        files.push(external_node_path_.relative(root, file).replaceAll(external_node_path_.sep, "/"));
+        files.push(external_node_path_.relative(workspace, file).replaceAll(external_node_path_.sep, "/"));
     }
     return files;
 }
@@ -55368,15 +55291,16 @@ function duplicateNameProblems(models) {
     return [...Map.groupBy(models, ({ name }) => name)].flatMap(([name, sharing]) => {
         if (sharing.length === 1)
             return [];
-        const places = sharing.map(modelLocation).join(" and ");
+        const places = sharing.map((model) => (0,redact_source/* redactSource */.b)(modelLocation(model))).join(" and ");
         const advice = "give each a name of its own, as NAME=PATH";
         const message = `Models ${places} are all named ${name}; ${advice}`;
         return { message, place: sharing[1]?.place };
     });
 }
-function createEntryError({ file, source, place }, message, cause) {
+function createEntryError({ file, source = "", place }, message, cause) {
     const where = place ? `${place.file}, line ${place.line}` : `Input "models"`;
-    return new explain_error/* InputError */.d([{ message: `${where}: ${file ?? source}: ${message}`, place }], { cause });
+    const said = file ?? (0,redact_source/* redactSource */.b)(source);
+    return new explain_error/* InputError */.d([{ message: `${where}: ${said}: ${message}`, place }], { cause });
 }
 
 ;// CONCATENATED MODULE: ./action/model-entry.js
@@ -55707,13 +55631,13 @@ async function compress_submit(step, credentials, { batchFile, signal }) {
     const { workspace, attempt } = run;
     const serviceUrl = inputs["service-url"];
     const plan = await planBatch(inputs, { workspace, defaultSuite: identity.suite, batchFile });
-    const { client, scopes } = await (0,service_client/* openServiceSession */.C)(credentials, { serviceUrl, dispatcher });
+    const { client, scopes } = await (0,service_client/* openServiceSession */.Cq)(credentials, { serviceUrl, dispatcher });
     await checkTargets(client, plan.targets, signal);
     const models = await uploadModels(plan.models, client, { workspace, signal });
     const revision = await resolveRevision(run, { inputs, github, scopes });
     signal.throwIfAborted();
     const report = inputs.wait ? undefined : { github: buildGithubReport(step, plan.places) };
-    const request = { plan, models, identity, attempt, revision, report };
+    const request = { plan, models, identity, attempt, revision, report, signal };
     const submission = await (0,submit_batches/* submitBatches */.no)(client, request);
     setOutputs({
         "batch-id": submission.batches.map(({ id }) => id).join(" "),
@@ -55848,6 +55772,8 @@ var read_inputs = __nccwpck_require__(2982);
 const external_node_os_namespaceObject = __WEBPACK_EXTERNAL_createRequire(import.meta.url)("node:os");
 // EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
 var workflow_run = __nccwpck_require__(6793);
+// EXTERNAL MODULE: ./github/check-run-writer.js
+var check_run_writer = __nccwpck_require__(308);
 // EXTERNAL MODULE: ./report/render-batch.js + 1 modules
 var render_batch = __nccwpck_require__(5845);
 ;// CONCATENATED MODULE: ./report/report-document.js
@@ -55868,6 +55794,7 @@ function reportDocument({ name, url, rows }, { conclusion, title }) {
 }
 
 ;// CONCATENATED MODULE: ./action/write-report.js
+
 
 
 
@@ -55916,7 +55843,8 @@ async function writeComment({ inputs, run, identity, github }, report, verdict) 
     const marker = `${mark} ${runId} -->`;
     const body = (0,render_batch/* renderComment */.wQ)(report, verdict, { marker, sha: headSha });
     try {
-        await writeStickyComment(github, { repo, pullRequest, mark, runId }, body);
+        const place = { repo, pullRequest, mark, runId };
+        await (0,check_run_writer/* repeatUnanswered */.sI)(check_run_reporter/* maxTries */.m$, async () => writeStickyComment(github, place, body));
     }
     catch (error) {
         const advice = (0,check_run_reporter/* isForbidden */.US)(error) ? ". It needs `permissions: pull-requests: write`." : "";
@@ -55940,7 +55868,7 @@ async function writeStickyComment(github, { repo, pullRequest, mark, runId }, bo
             return;
         }
     }
-    await github.rest.issues.createComment({ ...place, body });
+    await github.rest.issues.createComment({ ...place, body, request: { retries: 0 } });
 }
 const untrustedMessages = {
     fork: "GitHub gives workflows of pull requests from forks neither secrets nor OIDC tokens, so that the " +
@@ -55978,29 +55906,34 @@ async function reportUntrusted(step) {
 
 const cancelGraceMs = 5_000;
 async function runMain(stepProcess) {
-    const { environment, context, dispatcher, signal } = stepProcess;
-    const inputs = (0,read_inputs/* readInputs */.K)(environment);
+    const { environment, context, signal } = stepProcess;
     const run = (0,workflow_run/* readWorkflowRun */.hO)(context, environment);
-    const credentials = (0,service_client/* resolveCredentials */.z)(inputs, run, environment);
+    if ((0,service_client/* lacksCredentials */.f9)(run, environment)) {
+        const { reporting } = await prepareReporting(stepProcess, run, (0,read_inputs/* readReportingInputs */.y)(environment));
+        await reportUntrusted(reporting);
+        return;
+    }
+    const inputs = (0,read_inputs/* readInputs */.K)(environment);
+    const credentials = (0,service_client/* resolveCredentials */.z8)(inputs, environment);
+    const { reporting, batchFile } = await prepareReporting(stepProcess, run, inputs);
+    const step = { ...reporting, inputs };
+    const preparing = { name: step.identity.checkName, url: run.url, rows: [] };
+    if (inputs.wait)
+        step.reporter?.begin(preparing);
+    const result = await compress(step, credentials, batchFile);
+    const published = publishResults(step, result);
+    await (signal.aborted ? Promise.race([published, (0,promises_namespaceObject.setTimeout)(cancelGraceMs)]) : published);
+}
+async function prepareReporting(stepProcess, run, inputs) {
     const submission = (0,external_node_crypto_.randomUUID)();
     core/* saveState */.LZ("submission", submission);
     const identity = (0,workflow_run/* stepIdentity */.Xl)(run, inputs, submission);
     const token = inputs["github-token"];
-    const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)(token, run, dispatcher);
+    const github = token === undefined ? undefined : (0,connect_github/* connectGitHub */.U)(token, run, stepProcess.dispatcher);
     const batchFile = readBatchFile(inputs, run.workspace);
     const name = (0,check_run_requests/* batchCheckName */.a3)(identity.checkName, await isDryRun(inputs, batchFile));
     const reporter = github && createCheckRunReporter(github, { inputs, run, identity, name });
-    const step = { ...stepProcess, inputs, run, identity, github, reporter };
-    if (credentials === undefined) {
-        await reportUntrusted(step);
-        return;
-    }
-    const preparing = { name: identity.checkName, url: run.url, rows: [] };
-    if (inputs.wait)
-        reporter?.begin(preparing);
-    const result = await compress(step, credentials, batchFile);
-    const published = publishResults(step, result);
-    await (signal.aborted ? Promise.race([published, (0,promises_namespaceObject.setTimeout)(cancelGraceMs)]) : published);
+    return { reporting: { ...stepProcess, run, identity, github, reporter }, batchFile };
 }
 function createCheckRunReporter(github, { inputs, run, identity, name }) {
     return new check_run_reporter/* CheckRunReporter */.zv({
@@ -56059,7 +55992,7 @@ function setFailure({ failureMessage }, { conclusion, title }) {
 /* harmony export */   a: () => (/* binding */ runPost)
 /* harmony export */ });
 /* harmony import */ var _actions_core__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(9876);
-/* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(4245);
+/* harmony import */ var _check_run_reporter_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7553);
 /* harmony import */ var _connect_github_js__WEBPACK_IMPORTED_MODULE_2__ = __nccwpck_require__(3324);
 /* harmony import */ var _read_inputs_js__WEBPACK_IMPORTED_MODULE_3__ = __nccwpck_require__(2982);
 /* harmony import */ var _service_client_js__WEBPACK_IMPORTED_MODULE_4__ = __nccwpck_require__(8429);
@@ -56087,12 +56020,11 @@ async function runPost({ environment, context, dispatcher }) {
         return;
     const inputs = (0,_read_inputs_js__WEBPACK_IMPORTED_MODULE_3__/* .readInputs */ .K)(environment);
     const run = (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_6__/* .readWorkflowRun */ .hO)(context, environment);
-    const credentials = (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .resolveCredentials */ .z)(inputs, run, environment);
     const identity = (0,_workflow_run_js__WEBPACK_IMPORTED_MODULE_6__/* .stepIdentity */ .Xl)(run, inputs, _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .getState */ .Gu("submission"));
     const step = { inputs, run, identity, dispatcher };
     try {
-        if (isRunning && credentials !== undefined)
-            await cancelStepBatches(step, credentials);
+        if (isRunning)
+            await cancelStepBatches(step, (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .resolveCredentials */ .z8)(inputs, environment));
     }
     finally {
         if (isReporting)
@@ -56101,7 +56033,7 @@ async function runPost({ environment, context, dispatcher }) {
 }
 async function cancelStepBatches({ inputs, identity: { labels }, dispatcher }, credentials) {
     const serviceUrl = inputs["service-url"];
-    const { client } = await (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .openServiceSession */ .C)(credentials, { serviceUrl, dispatcher });
+    const { client } = await (0,_service_client_js__WEBPACK_IMPORTED_MODULE_4__/* .openServiceSession */ .Cq)(credentials, { serviceUrl, dispatcher });
     const jobs = await (0,_submit_batches_js__WEBPACK_IMPORTED_MODULE_5__/* .listJobs */ .N6)(client, { labels });
     const batches = [...new Set(jobs.flatMap(({ batchId }) => batchId ?? []))];
     _actions_core__WEBPACK_IMPORTED_MODULE_0__/* .info */ .pq(`The step ended before its jobs. Cancelling ${(0,_contract_text_format_count_js__WEBPACK_IMPORTED_MODULE_10__/* .formatCount */ .B)(batches.length, "batch", "batches")}`);
@@ -56151,8 +56083,9 @@ async function requestCancellation(client, id, signal) {
 
 // EXPORTS
 __nccwpck_require__.d(__webpack_exports__, {
-  C: () => (/* binding */ openServiceSession),
-  z: () => (/* binding */ resolveCredentials)
+  f9: () => (/* binding */ lacksCredentials),
+  Cq: () => (/* binding */ openServiceSession),
+  z8: () => (/* binding */ resolveCredentials)
 });
 
 // EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
@@ -56226,7 +56159,7 @@ var limits_retry = __nccwpck_require__(7279);
 
 
 
-const pauseMs = 200;
+const pauseMs = 1_000;
 async function* followLogs(jobId, { after = 0, signal }, connection) {
     const headers = { accept: "text/event-stream" };
     const { events } = requireRoute(connection.routes, "streamLogs").replies[200];
@@ -56246,7 +56179,7 @@ async function* followLogs(jobId, { after = 0, signal }, connection) {
         }
         catch (error) {
             signal?.throwIfAborted();
-            if (!(0,retry/* isConnectionError */.Rk)(error))
+            if (!(0,retry/* isTransient */.dg)(error))
                 throw error;
         }
     }
@@ -57990,14 +57923,19 @@ class ExchangedToken {
         }
     }
 }
-function resolveCredentials(inputs, { untrusted }, environment) {
+function lacksCredentials({ untrusted }, environment) {
+    const isGivenSome = environment["INPUT_TOKEN"]?.trim() || hasIdentityToken(environment);
+    return untrusted !== undefined && !isGivenSome;
+}
+function hasIdentityToken(environment) {
+    return Boolean(environment["ACTIONS_ID_TOKEN_REQUEST_URL"]);
+}
+function resolveCredentials(inputs, environment) {
     if (inputs.token !== undefined)
         return { token: inputs.token };
-    if (environment["ACTIONS_ID_TOKEN_REQUEST_URL"]) {
+    if (hasIdentityToken(environment)) {
         return { audience: inputs.audience ?? inputs["service-url"] };
     }
-    if (untrusted)
-        return undefined;
     const found = 'Input "token" is missing, and the workflow has no OIDC token';
     const advice = "give the job `permissions: id-token: write`, or `token` a secret";
     throw new explain_error/* InputError */.d([{ message: `${found}: ${advice}` }]);
@@ -58019,6 +57957,8 @@ __nccwpck_require__.d(__webpack_exports__, {
 
 // EXTERNAL MODULE: ../../node_modules/@actions/core/lib/core.js + 19 modules
 var core = __nccwpck_require__(9876);
+// EXTERNAL MODULE: ./action/retry-while-unreachable.js
+var retry_while_unreachable = __nccwpck_require__(770);
 // EXTERNAL MODULE: ./action/explain-error.js
 var explain_error = __nccwpck_require__(4747);
 // EXTERNAL MODULE: ./action/workflow-run.js + 2 modules
@@ -58067,8 +58007,9 @@ var redact_source = __nccwpck_require__(3662);
 
 
 
+
 async function submitBatches(client, request) {
-    const { plan, models, identity } = request;
+    const { plan, models, identity, signal } = request;
     const contentLabel = { "github-request": (0,workflow_run/* digest */.br)([plan.fields, request.revision?.base]) };
     const former = await listReusableJobs(client, request, contentLabel);
     const pairs = models.flatMap((model) => plan.targets.map((target) => ({ model, target, former: findFormerJob(former, model, target) })));
@@ -58084,20 +58025,21 @@ async function submitBatches(client, request) {
             report: request.report,
             labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
         };
-        const batch = await submitPlannedBatch(client, body).catch((error) => {
+        const batch = await submitPlannedBatch(client, body, signal).catch((error) => {
             throw explainRefusal(error, plan, body);
         });
         batches.push(batch);
     }
     return { batches, jobs: stepJobs(pairs, batches) };
 }
-async function listReusableJobs(client, { attempt, report, revision, identity }, contentLabel) {
+async function listReusableJobs(client, { attempt, report, revision, identity, signal }, contentLabel) {
     if (report !== undefined)
         return [];
     if (!revision?.recordBaseline) {
-        return listPassedJobs(client, { ...identity.stepLabel, ...contentLabel });
+        return listPassedJobs(client, { ...identity.stepLabel, ...contentLabel }, signal);
     }
-    return attempt === 1 ? [] : listPassedJobs(client, { ...identity.runLabels, ...contentLabel });
+    const labels = { ...identity.runLabels, ...contentLabel };
+    return attempt === 1 ? [] : listPassedJobs(client, labels, signal);
 }
 function stepJobs(pairs, batches) {
     const submitted = batches.flatMap((batch) => batch.jobs);
@@ -58108,14 +58050,14 @@ function stepJobs(pairs, batches) {
         return job ? [{ id: job.id, model: name, target }] : [];
     });
 }
-async function submitPlannedBatch(client, body) {
-    const batch = await submitIdempotently(client, body).catch(async (error) => {
+async function submitPlannedBatch(client, body, signal) {
+    const batch = await submitIdempotently(client, body, signal).catch(async (error) => {
         const isRefused = error instanceof problem_error/* ProblemError */.Mm && error.problem.code === "missing_scope";
         if (!isRefused || !body.revision?.recordBaseline)
             throw error;
         core/* notice */.lm("The results are not recorded as a baseline: the token lacks the scope baselines:write");
         const revision = { ...body.revision, recordBaseline: false };
-        return submitIdempotently(client, { ...body, revision });
+        return submitIdempotently(client, { ...body, revision }, signal);
     });
     core/* info */.pq(`Batch ${batch.id}: ${(0,format_count/* formatCount */.B)(batch.jobs.length, "job")}`);
     return batch;
@@ -58135,11 +58077,13 @@ function explainRefusal(error, plan, { models }) {
     });
     return new explain_error/* InputError */.d(problems, { cause: error });
 }
-async function submitIdempotently(client, body) {
-    return client.call("submitBatch", { headers: { "idempotency-key": (0,workflow_run/* digest */.br)(body) }, body });
+async function submitIdempotently(client, body, signal) {
+    const headers = { "idempotency-key": (0,workflow_run/* digest */.br)(body) };
+    return (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => client.call("submitBatch", { headers, body }), signal);
 }
-async function listPassedJobs(client, labels) {
-    const jobs = await listJobs(client, { labels, status: ["Completed"] });
+async function listPassedJobs(client, labels, signal) {
+    const filter = { labels, status: ["Completed"] };
+    const jobs = await (0,retry_while_unreachable/* retryWhileUnreachable */.W)(async () => listJobs(client, filter, signal), signal);
     return jobs.filter((job) => job.gates.every(({ passed }) => passed) && hasFiles(job));
 }
 function hasFiles({ artifacts }) {
@@ -58215,7 +58159,7 @@ function mergeGroupCommit({ merge_group: event }) {
 function earlierRunCommit({ workflow_run: event, repository, }) {
     if (!event)
         return undefined;
-    const [pullRequest] = event.pull_requests;
+    const pullRequest = event.pull_requests.find(({ base }) => base.repo.id === repository?.id);
     const base = pullRequest
         ? { branch: pullRequest.base.ref, sha: pullRequest.base.sha }
         : defaultBranch(repository);
@@ -58242,7 +58186,7 @@ var schemas = __nccwpck_require__(3045);
 
 const commitOfBranch = schemas/* object */.Ikc({ ref: schemas/* string */.YjP(), sha: schemas/* string */.YjP() });
 const workflowEvent = schemas/* object */.Ikc({
-    repository: schemas/* object */.Ikc({ default_branch: schemas/* string */.YjP().nullish() }).nullish(),
+    repository: schemas/* object */.Ikc({ id: schemas/* int */.Whr(), default_branch: schemas/* string */.YjP().nullish() }).partial().nullish(),
     before: schemas/* string */.YjP().nullish(),
     issue: schemas/* unknown */.L5J().optional(),
     pull_request: schemas/* object */.Ikc({
@@ -58255,7 +58199,11 @@ const workflowEvent = schemas/* object */.Ikc({
         .nullish(),
     workflow_run: schemas/* object */.Ikc({
         head_sha: schemas/* string */.YjP(),
-        pull_requests: schemas/* array */.YOg(schemas/* object */.Ikc({ number: schemas/* int */.Whr(), base: commitOfBranch })).default([]),
+        pull_requests: schemas/* array */.YOg(schemas/* object */.Ikc({
+            number: schemas/* int */.Whr(),
+            base: commitOfBranch.extend({ repo: schemas/* object */.Ikc({ id: schemas/* int */.Whr() }) }),
+        }))
+            .default([]),
     })
         .nullish(),
 });
@@ -61849,10 +61797,14 @@ function hasExactlyOne(fields) {
 /* harmony export */   b: () => (/* binding */ redactSource)
 /* harmony export */ });
 function redactSource(source) {
-    const url = /^https?:/i.test(source) ? URL.parse(source) : null;
-    if (url === null || (url.search === "" && url.username === "" && url.password === "")) {
+    const [scheme] = /^https?:/i.exec(source) ?? [];
+    if (scheme === undefined)
         return source;
-    }
+    const url = URL.parse(source);
+    if (url === null)
+        return `${scheme}//***`;
+    if (url.search === "" && url.username === "" && url.password === "")
+        return source;
     const names = [...new Set(url.searchParams.keys())].map((name) => encodeURIComponent(name));
     const query = names.length > 0 ? `?${names.map((name) => `${name}=***`).join("&")}` : "";
     return `${url.origin}${url.pathname}${query}`;
@@ -62279,6 +62231,102 @@ function jobCheckRun(row, lastLines, { checkName, failOn }) {
 function parseRepository(fullName) {
     const [owner = "", repo = ""] = fullName.split("/");
     return { owner, repo };
+}
+
+
+/***/ }),
+
+/***/ 308:
+/***/ ((__unused_webpack___webpack_module__, __webpack_exports__, __nccwpck_require__) => {
+
+/* harmony export */ __nccwpck_require__.d(__webpack_exports__, {
+/* harmony export */   $: () => (/* binding */ CheckRunWriter),
+/* harmony export */   X8: () => (/* binding */ httpErrorStatus),
+/* harmony export */   sI: () => (/* binding */ repeatUnanswered)
+/* harmony export */ });
+/* harmony import */ var _check_run_requests_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(4211);
+/* harmony import */ var _limits_retry_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(7279);
+
+
+const firstPauseMs = 1_000;
+class CheckRunWriter {
+    #checks;
+    #options;
+    constructor(client, options) {
+        this.#checks = client.rest.checks;
+        this.#options = options;
+    }
+    async create(identity, content) {
+        const [first, ...others] = (0,_check_run_requests_js__WEBPACK_IMPORTED_MODULE_0__/* .checkRunRequests */ .UM)(content);
+        const { maxTries } = this.#options;
+        let isRepeated = false;
+        const id = await repeatUnanswered(maxTries, async () => {
+            const existing = isRepeated ? await this.#find(identity) : undefined;
+            isRepeated = true;
+            return existing ?? (await this.#createOnce(identity, first));
+        });
+        if (others.length > 0)
+            await this.update(id, content);
+        return id;
+    }
+    async createOrUpdate(identity, content) {
+        const existing = await this.#find(identity);
+        if (existing === undefined)
+            return this.create(identity, content);
+        await this.update(existing, content);
+        return existing;
+    }
+    async update(id, content) {
+        const { annotations = [] } = content;
+        if (annotations.length === 0)
+            return this.#send(id, content);
+        const { repo, maxTries } = this.#options;
+        await repeatUnanswered(maxTries, async () => {
+            const { data } = await this.#checks.get({ ...repo, check_run_id: id });
+            const missing = annotations.slice(data.output.annotations_count);
+            await this.#send(id, { ...content, annotations: missing }, { retries: 0 });
+        });
+    }
+    async #createOnce({ name, externalId, detailsUrl }, body) {
+        const { repo, headSha } = this.#options;
+        const { data } = await this.#checks.create({
+            ...repo,
+            name,
+            head_sha: headSha,
+            external_id: externalId,
+            details_url: detailsUrl,
+            ...body,
+            request: { retries: 0 },
+        });
+        return data.id;
+    }
+    async #find({ name, externalId }) {
+        const { repo, headSha } = this.#options;
+        const { data } = await this.#checks.listForRef({
+            ...repo,
+            ref: headSha,
+            check_name: name,
+            filter: "all",
+            per_page: 100,
+        });
+        return data.check_runs.find(({ external_id }) => external_id === externalId)?.id;
+    }
+    async #send(id, content, request = {}) {
+        for (const body of (0,_check_run_requests_js__WEBPACK_IMPORTED_MODULE_0__/* .checkRunRequests */ .UM)(content)) {
+            await this.#checks.update({ ...this.#options.repo, check_run_id: id, ...body, request });
+        }
+    }
+}
+async function repeatUnanswered(maxTries, work) {
+    return (0,_limits_retry_js__WEBPACK_IMPORTED_MODULE_1__/* .retry */ .L5)(work, (error, tries) => {
+        const isTransient = (httpErrorStatus(error) ?? 0) >= 500;
+        return isTransient && tries < maxTries ? firstPauseMs * tries ** 2 : undefined;
+    });
+}
+function httpErrorStatus(error) {
+    return error instanceof Error && "status" in error && typeof error.status === "number"
+        ? error.status
+        : undefined;
 }
 
 

@@ -145,7 +145,7 @@ function describeRefusal(error: unknown): string {
 }
 
 /** As many as Octokit itself makes of other requests. */
-const maxTries = 4;
+export const maxTries = 4;
 
 /** Writes check runs of the commit that the workflow runs for. */
 export function createCheckRunWriter(

@@ -68,7 +68,7 @@ async function submit(
   const revision = await resolveRevision(run, { inputs, github, scopes });
   signal.throwIfAborted();
   const report = inputs.wait ? undefined : { github: buildGithubReport(step, plan.places) };
-  const request = { plan, models, identity, attempt, revision, report };
+  const request = { plan, models, identity, attempt, revision, report, signal };
   const submission = await submitBatches(client, request);
   setOutputs({
     "batch-id": submission.batches.map(({ id }) => id).join(" "),

@@ -4,6 +4,7 @@ import { formatProblem } from "../contract/format-problem.ts";
 import type { Place } from "../contract/batches/github-report.ts";
 import { modelReference } from "../contract/models/model.ts";
 import { parseInput } from "../contract/parse-input.ts";
+import { redactSource } from "../contract/text/redact-source.ts";
 import { InputError, type InputProblem } from "./explain-error.ts";
 import type { ModelEntry } from "./model-entry.ts";
 import { errorMessage } from "../log/error-message.ts";
@@ -22,6 +23,7 @@ export type NamedModel = {
 );
 
 interface FileSearch {
+  readonly workspace: string;
   /** The workspace, without symbolic links. */
   readonly root: string;
   readonly excluded: readonly string[];
@@ -38,7 +40,7 @@ export async function findModels(
 ): Promise<NamedModel[]> {
   const isExclusion = ({ file }: ModelEntry) => file?.startsWith("!") === true;
   const excluded = entries.filter(isExclusion).flatMap(({ file }) => file?.slice(1) ?? []);
-  const search = { root: await realpath(workspace), excluded };
+  const search = { workspace, root: await realpath(workspace), excluded };
   const problems: InputProblem[] = [];
   const models = new Map<string, NamedModel>();
   const described = new Set<string>();
@@ -82,7 +84,7 @@ async function resolveFiles(entry: ModelEntry, search: FileSearch): Promise<Name
   const { name, sha256, place } = entry;
   const files = await matchFiles(entry, search);
   if (files.length === 0) {
-    const where = `no file of the workspace ${search.root} matches`;
+    const where = `no file of the workspace ${search.workspace} matches`;
     const advice = entry.file?.includes(",")
       ? "name one glob in each line or entry"
       : "is the repository checked out, with large files?";
@@ -97,10 +99,13 @@ async function resolveFiles(entry: ModelEntry, search: FileSearch): Promise<Name
     .map((file) => ({ name: name ?? defaultModelName(file), file, sha256, place }));
 }
 
-async function matchFiles(entry: ModelEntry, { root, excluded }: FileSearch): Promise<string[]> {
+async function matchFiles(
+  entry: ModelEntry,
+  { workspace, root, excluded }: FileSearch,
+): Promise<string[]> {
   const files: string[] = [];
-  for await (const match of glob(entry.file ?? "", { cwd: root, exclude: [...excluded] })) {
-    const file = path.resolve(root, match);
+  for await (const match of glob(entry.file ?? "", { cwd: workspace, exclude: [...excluded] })) {
+    const file = path.resolve(workspace, match);
     const real = await realpath(file).catch((cause: unknown) => {
       const found = `${match} cannot be read: ${errorMessage(cause)}`;
       throw createEntryError(entry, `${found}; is what it links to fetched?`, cause);
@@ -110,7 +115,7 @@ async function matchFiles(entry: ModelEntry, { root, excluded }: FileSearch): Pr
     if (!isBelow(root, real)) {
       throw createEntryError(entry, `${match} lies outside of the workspace`);
     }
-    files.push(path.relative(root, file).replaceAll(path.sep, "/"));
+    files.push(path.relative(workspace, file).replaceAll(path.sep, "/"));
   }
   return files;
 }
@@ -130,7 +135,7 @@ function defaultModelName(file: string): string {
 function duplicateNameProblems(models: readonly NamedModel[]): InputProblem[] {
   return [...Map.groupBy(models, ({ name }) => name)].flatMap(([name, sharing]) => {
     if (sharing.length === 1) return [];
-    const places = sharing.map(modelLocation).join(" and ");
+    const places = sharing.map((model) => redactSource(modelLocation(model))).join(" and ");
     const advice = "give each a name of its own, as NAME=PATH";
     const message = `Models ${places} are all named ${name}; ${advice}`;
     return { message, place: sharing[1]?.place };
@@ -138,10 +143,11 @@ function duplicateNameProblems(models: readonly NamedModel[]): InputProblem[] {
 }
 
 function createEntryError(
-  { file, source, place }: ModelEntry,
+  { file, source = "", place }: ModelEntry,
   message: string,
   cause?: unknown,
 ): InputError {
   const where = place ? `${place.file}, line ${place.line}` : `Input "models"`;
-  return new InputError([{ message: `${where}: ${file ?? source}: ${message}`, place }], { cause });
+  const said = file ?? redactSource(source);
+  return new InputError([{ message: `${where}: ${said}: ${message}`, place }], { cause });
 }

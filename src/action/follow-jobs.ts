@@ -90,15 +90,11 @@ async function printJobOutput(
 ): Promise<string[]> {
   const lastLines: string[] = [];
   await printOutput(jobTitle(job), output, async (print) => {
-    let after = 0;
-    await retryWhileUnreachable(async () => {
-      for await (const line of client.followLogs(job.id, { after, signal })) {
-        await print(line.text);
-        after = line.seq;
-        lastLines.push(line.text);
-        if (lastLines.length > keptLines) lastLines.shift();
-      }
-    }, signal);
+    for await (const line of client.followLogs(job.id, { signal })) {
+      await print(line.text);
+      lastLines.push(line.text);
+      if (lastLines.length > keptLines) lastLines.shift();
+    }
   });
   return lastLines;
 }

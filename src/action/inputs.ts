@@ -60,6 +60,18 @@ export const inputsSchema = z.object({
 } satisfies Record<ActionInputName, z.ZodType>);
 export type Inputs = z.output<typeof inputsSchema>;
 
+/** The inputs that say how a step reports, besides those that say what it does. */
+export const reportingSchema = inputsSchema.pick({
+  "batch-file": true,
+  "fail-on": true,
+  "check-name": true,
+  "job-checks": true,
+  "dry-run": true,
+  "github-token": true,
+  matrix: true,
+});
+export type ReportingInputs = z.output<typeof reportingSchema>;
+
 function choiceSchema<T extends string>(table: Readonly<Record<T, string>>) {
   const values = Object.keys(table) as T[];
   return z.enum(values, { error: `must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}` });

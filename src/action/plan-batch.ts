@@ -71,7 +71,10 @@ export async function planBatch(
 }
 
 /** Whether the step only plans. What is wrong in the batch file is left to `planBatch`. */
-export async function isDryRun(inputs: Inputs, batchFile: Promise<BatchFile>): Promise<boolean> {
+export async function isDryRun(
+  inputs: Pick<Inputs, "dry-run">,
+  batchFile: Promise<BatchFile>,
+): Promise<boolean> {
   const isInFile = await batchFile.then(
     ({ fields }) => fields.dryRun === true,
     () => false,
@@ -128,7 +131,10 @@ export interface BatchFile {
  * Reads a batch from the file of the input `batch-file`, which lies in the workspace.
  * @throws InputError with all problems, by their lines
  */
-export async function readBatchFile(inputs: Inputs, workspace: string): Promise<BatchFile> {
+export async function readBatchFile(
+  inputs: Pick<Inputs, "batch-file">,
+  workspace: string,
+): Promise<BatchFile> {
   const file = inputs["batch-file"];
   if (file === undefined) {
     return { fields: {}, models: [], gatePlaces: [], placeOf: () => undefined };

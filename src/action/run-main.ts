@@ -10,45 +10,67 @@ import { compress, type CompressionResult, setOutputs } from "./compress.ts";
 import { connectGitHub, type GitHub } from "./connect-github.ts";
 import { downloadArtifacts } from "./download-artifacts.ts";
 import { logResults } from "./follow-jobs.ts";
-import { isDryRun, readBatchFile } from "./plan-batch.ts";
-import { readInputs } from "./read-inputs.ts";
+import type { ReportingInputs } from "./inputs.ts";
+import { type BatchFile, isDryRun, readBatchFile } from "./plan-batch.ts";
+import { readInputs, readReportingInputs } from "./read-inputs.ts";
 import { reportUntrusted, writeAnnotations, writeComment, writeReport } from "./write-report.ts";
-import { resolveCredentials } from "./service-client.ts";
-import type { Step, StepProcess } from "./step.ts";
-import { digest, readWorkflowRun, stepIdentity } from "./workflow-run.ts";
+import { lacksCredentials, resolveCredentials } from "./service-client.ts";
+import type { ReportingStep, Step, StepProcess } from "./step.ts";
+import { digest, readWorkflowRun, stepIdentity, type WorkflowRun } from "./workflow-run.ts";
 
 /** The runner kills a step 10 s after it cancels it. */
 const cancelGraceMs = 5_000;
 
 /** The step itself: compresses the models and publishes the results. */
 export async function runMain(stepProcess: StepProcess): Promise<void> {
-  const { environment, context, dispatcher, signal } = stepProcess;
-  const inputs = readInputs(environment);
+  const { environment, context, signal } = stepProcess;
   const run = readWorkflowRun(context, environment);
-  const credentials = resolveCredentials(inputs, run, environment);
-  const submission = randomUUID();
-  core.saveState("submission", submission);
-  const identity = stepIdentity(run, inputs, submission);
-  const token = inputs["github-token"];
-  const github = token === undefined ? undefined : connectGitHub(token, run, dispatcher);
-  const batchFile = readBatchFile(inputs, run.workspace);
-  const name = batchCheckName(identity.checkName, await isDryRun(inputs, batchFile));
-  const reporter = github && createCheckRunReporter(github, { inputs, run, identity, name });
-  const step = { ...stepProcess, inputs, run, identity, github, reporter };
-  if (credentials === undefined) {
-    await reportUntrusted(step);
+  if (lacksCredentials(run, environment)) {
+    const { reporting } = await prepareReporting(
+      stepProcess,
+      run,
+      readReportingInputs(environment),
+    );
+    await reportUntrusted(reporting);
     return;
   }
-  const preparing = { name: identity.checkName, url: run.url, rows: [] };
-  if (inputs.wait) reporter?.begin(preparing);
+  const inputs = readInputs(environment);
+  const credentials = resolveCredentials(inputs, environment);
+  const { reporting, batchFile } = await prepareReporting(stepProcess, run, inputs);
+  const step = { ...reporting, inputs };
+  const preparing = { name: step.identity.checkName, url: run.url, rows: [] };
+  if (inputs.wait) step.reporter?.begin(preparing);
   const result = await compress(step, credentials, batchFile);
   const published = publishResults(step, result);
   await (signal.aborted ? Promise.race([published, delay(cancelGraceMs)]) : published);
 }
 
+/** What the step reports with, and the batch file, which says whether its check is a dry run's. */
+async function prepareReporting(
+  stepProcess: StepProcess,
+  run: WorkflowRun,
+  inputs: ReportingInputs,
+): Promise<{ reporting: ReportingStep; batchFile: Promise<BatchFile> }> {
+  const submission = randomUUID();
+  core.saveState("submission", submission);
+  const identity = stepIdentity(run, inputs, submission);
+  const token = inputs["github-token"];
+  const github =
+    token === undefined ? undefined : connectGitHub(token, run, stepProcess.dispatcher);
+  const batchFile = readBatchFile(inputs, run.workspace);
+  const name = batchCheckName(identity.checkName, await isDryRun(inputs, batchFile));
+  const reporter = github && createCheckRunReporter(github, { inputs, run, identity, name });
+  return { reporting: { ...stepProcess, run, identity, github, reporter }, batchFile };
+}
+
+interface CheckRunNames extends Pick<ReportingStep, "run" | "identity"> {
+  readonly inputs: ReportingInputs;
+  readonly name: string;
+}
+
 function createCheckRunReporter(
   github: GitHub,
-  { inputs, run, identity, name }: Pick<Step, "inputs" | "run" | "identity"> & { name: string },
+  { inputs, run, identity, name }: CheckRunNames,
 ): CheckRunReporter {
   return new CheckRunReporter({
     checks: createCheckRunWriter(github, run),

@@ -25,11 +25,10 @@ export async function runPost({ environment, context, dispatcher }: StepProcess)
   if (!isRunning && !isReporting) return;
   const inputs = readInputs(environment);
   const run = readWorkflowRun(context, environment);
-  const credentials = resolveCredentials(inputs, run, environment);
   const identity = stepIdentity(run, inputs, core.getState("submission"));
   const step = { inputs, run, identity, dispatcher };
   try {
-    if (isRunning && credentials !== undefined) await cancelStepBatches(step, credentials);
+    if (isRunning) await cancelStepBatches(step, resolveCredentials(inputs, environment));
   } finally {
     if (isReporting) await completeCheckRun(step);
   }

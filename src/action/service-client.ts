@@ -105,20 +105,31 @@ class ExchangedToken {
 /** A token of the service, or the audience of the OIDC token that is exchanged for one. */
 export type Credentials = { readonly token: string } | { readonly audience: string };
 
+/** Whether GitHub gives the workflow nothing by which the service could know it. */
+export function lacksCredentials(
+  { untrusted }: Pick<WorkflowRun, "untrusted">,
+  environment: NodeJS.ProcessEnv,
+): boolean {
+  const isGivenSome = environment["INPUT_TOKEN"]?.trim() || hasIdentityToken(environment);
+  return untrusted !== undefined && !isGivenSome;
+}
+
+function hasIdentityToken(environment: NodeJS.ProcessEnv): boolean {
+  return Boolean(environment["ACTIONS_ID_TOKEN_REQUEST_URL"]);
+}
+
 /**
- * The credentials of the step; undefined where GitHub gives the workflow none.
- * @throws InputError where the workflow's author could give some
+ * The credentials of the step.
+ * @throws InputError where it has none
  */
 export function resolveCredentials(
   inputs: Pick<Inputs, "token" | "audience" | "service-url">,
-  { untrusted }: Pick<WorkflowRun, "untrusted">,
   environment: NodeJS.ProcessEnv,
-): Credentials | undefined {
+): Credentials {
   if (inputs.token !== undefined) return { token: inputs.token };
-  if (environment["ACTIONS_ID_TOKEN_REQUEST_URL"]) {
+  if (hasIdentityToken(environment)) {
     return { audience: inputs.audience ?? inputs["service-url"] };
   }
-  if (untrusted) return undefined;
   const found = 'Input "token" is missing, and the workflow has no OIDC token';
   const advice = "give the job `permissions: id-token: write`, or `token` a secret";
   throw new InputError([{ message: `${found}: ${advice}` }]);

@@ -16,11 +16,15 @@ export interface StepProcess {
   readonly dispatcher: Dispatcher;
 }
 
-export interface Step extends StepProcess {
-  readonly inputs: Inputs;
+/** A step that knows where it reports. */
+export interface ReportingStep extends StepProcess {
   readonly run: WorkflowRun;
   readonly identity: StepIdentity;
   /** Undefined without the input `github-token`, as is the reporter. */
   readonly github: GitHub | undefined;
   readonly reporter: CheckRunReporter | undefined;
+}
+
+export interface Step extends ReportingStep {
+  readonly inputs: Inputs;
 }

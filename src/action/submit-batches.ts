@@ -1,5 +1,6 @@
 import * as core from "@actions/core";
 import type { BatchPlan } from "./plan-batch.ts";
+import { retryWhileUnreachable } from "./retry-while-unreachable.ts";
 import type { ServiceClient } from "./service-client.ts";
 import { InputError } from "./explain-error.ts";
 import { digest, type StepIdentity } from "./workflow-run.ts";
@@ -39,6 +40,7 @@ interface StepRequest {
   readonly revision: Revision | undefined;
   /** For the service to write the check runs instead of the step. */
   readonly report: BatchRequest["report"];
+  readonly signal: AbortSignal;
 }
 
 interface StepPair {
@@ -55,7 +57,7 @@ export async function submitBatches(
   client: ServiceClient,
   request: StepRequest,
 ): Promise<Submission> {
-  const { plan, models, identity } = request;
+  const { plan, models, identity, signal } = request;
   const contentLabel = { "github-request": digest([plan.fields, request.revision?.base]) };
   const former = await listReusableJobs(client, request, contentLabel);
   const pairs = models.flatMap((model) =>
@@ -73,7 +75,7 @@ export async function submitBatches(
       report: request.report,
       labels: { ...plan.fields.labels, ...identity.labels, ...contentLabel },
     };
-    const batch = await submitPlannedBatch(client, body).catch((error: unknown) => {
+    const batch = await submitPlannedBatch(client, body, signal).catch((error: unknown) => {
       throw explainRefusal(error, plan, body);
     });
     batches.push(batch);
@@ -83,16 +85,17 @@ export async function submitBatches(
 
 async function listReusableJobs(
   client: ServiceClient,
-  { attempt, report, revision, identity }: StepRequest,
+  { attempt, report, revision, identity, signal }: StepRequest,
   contentLabel: Readonly<Record<string, string>>,
 ): Promise<Job[]> {
   // The service reports on one whole batch.
   if (report !== undefined) return [];
   // A commit whose results become baselines has jobs of its own.
   if (!revision?.recordBaseline) {
-    return listPassedJobs(client, { ...identity.stepLabel, ...contentLabel });
+    return listPassedJobs(client, { ...identity.stepLabel, ...contentLabel }, signal);
   }
-  return attempt === 1 ? [] : listPassedJobs(client, { ...identity.runLabels, ...contentLabel });
+  const labels = { ...identity.runLabels, ...contentLabel };
+  return attempt === 1 ? [] : listPassedJobs(client, labels, signal);
 }
 
 function stepJobs(pairs: readonly StepPair[], batches: readonly Batch[]): StepJob[] {
@@ -105,15 +108,19 @@ function stepJobs(pairs: readonly StepPair[], batches: readonly Batch[]): StepJo
 }
 
 /** Submits a batch, which records no baseline where the token does not allow it. */
-async function submitPlannedBatch(client: ServiceClient, body: BatchRequest): Promise<Batch> {
-  const batch = await submitIdempotently(client, body).catch(async (error: unknown) => {
+async function submitPlannedBatch(
+  client: ServiceClient,
+  body: BatchRequest,
+  signal: AbortSignal,
+): Promise<Batch> {
+  const batch = await submitIdempotently(client, body, signal).catch(async (error: unknown) => {
     const isRefused = error instanceof ProblemError && error.problem.code === "missing_scope";
     if (!isRefused || !body.revision?.recordBaseline) throw error;
     core.notice(
       "The results are not recorded as a baseline: the token lacks the scope baselines:write",
     );
     const revision = { ...body.revision, recordBaseline: false };
-    return submitIdempotently(client, { ...body, revision });
+    return submitIdempotently(client, { ...body, revision }, signal);
   });
   core.info(`Batch ${batch.id}: ${formatCount(batch.jobs.length, "job")}`);
   return batch;
@@ -136,8 +143,13 @@ function explainRefusal(error: unknown, plan: BatchPlan, { models }: BatchReques
 }
 
 /** Creates no second batch when repeated. The body's labels make the key unique to the step. */
-async function submitIdempotently(client: ServiceClient, body: BatchRequest): Promise<Batch> {
-  return client.call("submitBatch", { headers: { "idempotency-key": digest(body) }, body });
+async function submitIdempotently(
+  client: ServiceClient,
+  body: BatchRequest,
+  signal: AbortSignal,
+): Promise<Batch> {
+  const headers = { "idempotency-key": digest(body) };
+  return retryWhileUnreachable(async () => client.call("submitBatch", { headers, body }), signal);
 }
 
 /**
@@ -147,8 +159,10 @@ async function submitIdempotently(client: ServiceClient, body: BatchRequest): Pr
 async function listPassedJobs(
   client: ServiceClient,
   labels: Readonly<Record<string, string>>,
+  signal: AbortSignal,
 ): Promise<Job[]> {
-  const jobs = await listJobs(client, { labels, status: ["Completed"] });
+  const filter = { labels, status: ["Completed" as const] };
+  const jobs = await retryWhileUnreachable(async () => listJobs(client, filter, signal), signal);
   return jobs.filter((job) => job.gates.every(({ passed }) => passed) && hasFiles(job));
 }
 

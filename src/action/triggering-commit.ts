@@ -61,7 +61,7 @@ function earlierRunCommit({
   repository,
 }: WorkflowEvent): TriggeringCommit | undefined {
   if (!event) return undefined;
-  const [pullRequest] = event.pull_requests;
+  const pullRequest = event.pull_requests.find(({ base }) => base.repo.id === repository?.id);
   const base = pullRequest
     ? { branch: pullRequest.base.ref, sha: pullRequest.base.sha }
     : defaultBranch(repository);

@@ -7,7 +7,7 @@ const commitOfBranch = z.object({ ref: z.string(), sha: z.string() });
  * null for what an event lacks, such as the `workflow_run` of a deployment that none made.
  */
 export const workflowEvent = z.object({
-  repository: z.object({ default_branch: z.string().nullish() }).nullish(),
+  repository: z.object({ id: z.int(), default_branch: z.string().nullish() }).partial().nullish(),
   before: z.string().nullish(),
   /** The issue or pull request that a comment is on; the event does not state its commit. */
   issue: z.unknown().optional(),
@@ -24,7 +24,15 @@ export const workflowEvent = z.object({
   workflow_run: z
     .object({
       head_sha: z.string(),
-      pull_requests: z.array(z.object({ number: z.int(), base: commitOfBranch })).default([]),
+      /** Those of the branch, also to a repository that this one is a fork of. */
+      pull_requests: z
+        .array(
+          z.object({
+            number: z.int(),
+            base: commitOfBranch.extend({ repo: z.object({ id: z.int() }) }),
+          }),
+        )
+        .default([]),
     })
     .nullish(),
 });

@@ -2,12 +2,13 @@ import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import * as core from "@actions/core";
-import { isForbidden } from "./check-run-reporter.ts";
+import { isForbidden, maxTries } from "./check-run-reporter.ts";
 import { setOutputs } from "./compress.ts";
 import type { GitHub } from "./connect-github.ts";
-import type { Step } from "./step.ts";
+import type { ReportingStep, Step } from "./step.ts";
 import { digest } from "./workflow-run.ts";
 import type { RepositoryName } from "../github/check-run-requests.ts";
+import { repeatUnanswered } from "../github/check-run-writer.ts";
 import { errorMessage } from "../log/error-message.ts";
 import type { Annotation } from "../report/build-annotations.ts";
 import type { Verdict } from "../report/conclude.ts";
@@ -70,7 +71,8 @@ export async function writeComment(
   const marker = `${mark} ${runId} -->`;
   const body = renderComment(report, verdict, { marker, sha: headSha });
   try {
-    await writeStickyComment(github, { repo, pullRequest, mark, runId }, body);
+    const place = { repo, pullRequest, mark, runId };
+    await repeatUnanswered(maxTries, async () => writeStickyComment(github, place, body));
   } catch (error) {
     const advice = isForbidden(error) ? ". It needs `permissions: pull-requests: write`." : "";
     core.warning(`No comment: ${errorMessage(error)}${advice}`);
@@ -110,7 +112,8 @@ async function writeStickyComment(
       return;
     }
   }
-  await github.rest.issues.createComment({ ...place, body });
+  // Octokit would write a second one where only the answer was lost.
+  await github.rest.issues.createComment({ ...place, body, request: { retries: 0 } });
 }
 
 const untrustedMessages = {
@@ -123,7 +126,7 @@ const untrustedMessages = {
 } as const;
 
 /** Reports that the step can do nothing, as GitHub gives the workflow no credentials. */
-export async function reportUntrusted(step: Step): Promise<void> {
+export async function reportUntrusted(step: ReportingStep): Promise<void> {
   const { run, identity, reporter, environment } = step;
   const verdict = { conclusion: "neutral" as const, title: "Nothing was compressed" };
   const failureMessage = untrustedMessages[run.untrusted ?? "fork"];

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { isConnectionError, retryTransient } from "./retry.ts";
+import { isTransient, retryTransient } from "./retry.ts";
 import { type Connection, requireRoute, sendRequest } from "./send-request.ts";
 import type { LogLine } from "../contract/jobs/log.ts";
 import type { JobSummary } from "../contract/jobs/job-summary.ts";
@@ -8,7 +8,7 @@ import type { JobStatus } from "../contract/jobs/status.ts";
 import { limits } from "../contract/limits.ts";
 import { delay } from "../limits/retry.ts";
 
-const pauseMs = 200;
+const pauseMs = 1_000;
 
 interface FollowLogsOptions {
   /** Number of the last line that is not wanted; by default 0. */
@@ -18,7 +18,8 @@ interface FollowLogsOptions {
 
 /**
  * Yields the lines of a job's log until it has ended, and returns its terminal status. Continues
- * after the last line after a broken connection: none is lost and none comes twice.
+ * after the last line however often the service is away meanwhile: none is lost and none comes
+ * twice.
  */
 export async function* followLogs(
   jobId: string,
@@ -43,7 +44,7 @@ export async function* followLogs(
       }
     } catch (error) {
       signal?.throwIfAborted();
-      if (!isConnectionError(error)) throw error;
+      if (!isTransient(error)) throw error;
     }
   }
 }

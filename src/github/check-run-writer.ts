@@ -48,8 +48,9 @@ export class CheckRunWriter {
   /** Creates the check run and gives its id. */
   async create(identity: CheckRunIdentity, content: CheckRunContent): Promise<number> {
     const [first, ...others] = checkRunRequests(content);
+    const { maxTries } = this.#options;
     let isRepeated = false;
-    const id = await this.#repeat(async () => {
+    const id = await repeatUnanswered(maxTries, async () => {
       const existing = isRepeated ? await this.#find(identity) : undefined;
       isRepeated = true;
       return existing ?? (await this.#createOnce(identity, first));
@@ -70,8 +71,9 @@ export class CheckRunWriter {
   async update(id: number, content: CheckRunContent): Promise<void> {
     const { annotations = [] } = content;
     if (annotations.length === 0) return this.#send(id, content);
-    await this.#repeat(async () => {
-      const { data } = await this.#checks.get({ ...this.#options.repo, check_run_id: id });
+    const { repo, maxTries } = this.#options;
+    await repeatUnanswered(maxTries, async () => {
+      const { data } = await this.#checks.get({ ...repo, check_run_id: id });
       const missing = annotations.slice(data.output.annotations_count);
       await this.#send(id, { ...content, annotations: missing }, { retries: 0 });
     });
@@ -111,15 +113,17 @@ export class CheckRunWriter {
       await this.#checks.update({ ...this.#options.repo, check_run_id: id, ...body, request });
     }
   }
+}
 
-  /** Repeats work that GitHub failed to answer, with pauses as Octokit makes. */
-  async #repeat<T>(work: () => Promise<T>): Promise<T> {
-    return retry(work, (error, tries) => {
-      const isTransient = (httpErrorStatus(error) ?? 0) >= 500;
-      const isLast = tries >= this.#options.maxTries;
-      return isTransient && !isLast ? firstPauseMs * tries ** 2 : undefined;
-    });
-  }
+/**
+ * Repeats work that GitHub failed to answer, with pauses as Octokit makes. The work itself looks for
+ * what an earlier try may have written.
+ */
+export async function repeatUnanswered<T>(maxTries: number, work: () => Promise<T>): Promise<T> {
+  return retry(work, (error, tries) => {
+    const isTransient = (httpErrorStatus(error) ?? 0) >= 500;
+    return isTransient && tries < maxTries ? firstPauseMs * tries ** 2 : undefined;
+  });
 }
 
 /**

@@ -264,8 +264,10 @@ test("the comment on a pull request is written anew by later runs, and nobody el
   const { commands } = await run(inputs, pullRequest);
   const [warning] = commands.filter(({ command }) => command === "warning");
   assert.match(warning?.message ?? "", /^No comment: Validation Failed(?!.*permissions)/);
+  gitHub.fail({ operation: "issues/create-comment", fault: gitHubFaults.badGateway, isDone: true });
   await run(inputs, pullRequest);
-  const [first] = gitHub.comments(7);
+  const [first, ...copies] = gitHub.comments(7);
+  assert.deepEqual(copies, []);
   assert.match(
     first?.body ?? "",
     /^<!-- model-optimization \w+ \d+ -->\n### `Model compression`\n\n\*\*1 job planned\*\* · c0ffee2 ·/,

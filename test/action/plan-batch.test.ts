@@ -88,9 +88,32 @@ test("planBatch() takes a file and a batch file of the workspace whose names beg
   );
 });
 
-test("planBatch() names a model whose source is no URL", async (t) => {
-  assert.deepEqual(await planProblems(t, { inputs: { models: "https://[", targets } }), [
-    'Input "models": https://[: source is "https://[" and must be a URL with a valid host and port',
+test("planBatch() names a file by its path below a workspace that is a symbolic link", async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), "runner-"));
+  t.after(() => rm(folder, { recursive: true }));
+  await mkdir(path.join(folder, "work"));
+  await writeFile(path.join(folder, "work", "rec.onnx"), "");
+  const workspace = path.join(folder, "link");
+  await symlink("work", workspace);
+  const inputs = readInputs({
+    "INPUT_SERVICE-URL": "https://mos.example.com",
+    // As `${{ github.workspace }}/*.onnx` gives it.
+    INPUT_MODELS: `${workspace}/*.onnx`,
+    INPUT_TARGETS: "cpu",
+  });
+  const batchFile = readBatchFile(inputs, workspace);
+  const { places } = await planBatch(inputs, { workspace, defaultSuite: "a", batchFile });
+  assert.deepEqual(places.models, [{ model: "rec", file: "rec.onnx", line: 1 }]);
+});
+
+test("planBatch() shows no signature and no password of a source", async (t) => {
+  const signed = (host: string) => `https://${host}/a.onnx?expires=9&signature=secret`;
+  const [a, b, c] = ["a.test", "b.test", "c.test"].map(signed);
+  const models = [a, b, `x=${c}`, `y=${c}`, "https://me:se/cret@c.test/a.onnx"].join("\n");
+  assert.deepEqual(await planProblems(t, { inputs: { models, targets } }), [
+    'Input "models": https://c.test/a.onnx?expires=***&signature=***: another entry says what this model is, too',
+    'Input "models": https://***: source is "https://***" and must be a URL with a valid host and port',
+    "Models https://a.test/a.onnx?expires=***&signature=*** and https://b.test/a.onnx?expires=***&signature=*** are all named a; give each a name of its own, as NAME=PATH",
   ]);
 });
 

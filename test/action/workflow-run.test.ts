@@ -89,6 +89,17 @@ test("a branch that is neither the default one nor protected is compared with th
   assert.equal(ofRelease.isTrusted, true);
 });
 
+test("a workflow of a fork takes no pull request to another repository for one of its own", async (t) => {
+  const { environment, payload } = workflowEvents.workflowRun;
+  const ofFork = { ...(payload as object), repository: { id: 2, default_branch: "main" } };
+  const {
+    headSha,
+    pullRequest,
+    base: compared,
+  } = await readRun(t, { environment, payload: ofFork });
+  assert.deepEqual([headSha, pullRequest, compared], [head, undefined, { branch: "main" }]);
+});
+
 test("an event with null for what it lacks runs for the commit of its branch", async (t) => {
   const { environment } = workflowEvents.push;
   const payload = { repository: { default_branch: "main" }, workflow_run: null, before: null };

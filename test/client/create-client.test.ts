@@ -155,6 +155,17 @@ test("followLogs() goes on behind the last line after broken connections", async
   assert.equal(next.value, "Completed");
 });
 
+test("followLogs() goes on after answers of a proxy that does not reach the service", async (t) => {
+  const { client, count } = await serve(t, (_, response, calls) => {
+    if (calls === 1) response.writeHead(502).end("<html>");
+    else if (calls === 2) response.writeHead(503, { "retry-after": "3600" }).end("<html>");
+    else response.end('event: end\ndata: {"status":"Completed"}\n\n');
+  });
+  const lines = client.followLogs(newId("job", new Date()));
+  assert.deepEqual(await lines.next(), { done: true, value: "Completed" });
+  assert.equal(count(), 3);
+});
+
 test("downloadArtifact() goes on behind the last byte after a broken connection", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "download-"));
   t.after(() => rm(folder, { recursive: true }));

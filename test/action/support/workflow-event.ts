@@ -127,8 +127,8 @@ export const workflowEvents = {
         pull_requests: [
           {
             number: 7,
-            head: { ref: "smaller-model", sha: commits.head },
-            base: { ref: "main", sha: commits.base },
+            head: { ref: "smaller-model", sha: commits.head, repo: { id: repository.id } },
+            base: { ref: "main", sha: commits.base, repo: { id: repository.id } },
           },
         ],
       },
