@@ -31,12 +31,13 @@ interface Options {
   readonly onProgress?: typeof ignore;
   readonly on?: typeof target;
   readonly dataPath?: string;
+  readonly calibrationPath?: string;
 }
 
 async function compress(
   model: string,
   recipe: PartialRecipe,
-  { onProgress = ignore, on = target, dataPath }: Options = {},
+  { onProgress = ignore, on = target, dataPath, calibrationPath }: Options = {},
 ) {
   const outputDirectory = await mkdtemp(join(folder, "result-"));
   const stop = new AbortController();
@@ -46,6 +47,7 @@ async function compress(
     recipe: resolveRecipe({ evaluation: { samples: 2, latencyBudgetSeconds: 0 }, ...recipe }),
     outputDirectory,
     dataPath,
+    calibrationPath,
     signal: stop.signal,
     onProgress: (_, message) => onProgress(message, stop),
     log: () => undefined,
@@ -225,6 +227,20 @@ test("a goal of divergence is reached on the caller's own text, split in two", a
     ({ klDivergence }) => Number(klDivergence) <= auto.maxKlDivergence,
   );
   assert.equal(report.resultBytes, Math.min(...reaching.map(({ bytes }) => bytes)));
+});
+
+test("a search measures on the text of its calibration, where that has one", async (t) => {
+  const checkpoint = await makeCheckpointFolder(t, "llama3", english);
+  const calibrationPath = await writeTokens(checkpoint);
+  const recipe = {
+    ...language,
+    auto: { maxKlDivergence: 0.05, samples: 3, points: 0 },
+    calibration: { data: `upload:sha256:${"0".repeat(64)}`, samples: 2 },
+  };
+  const options = { on: languageTarget, calibrationPath };
+  const { report } = await compress(join(checkpoint, "config.json"), recipe, options);
+  const { data, samples, evaluationSamples } = report.search ?? {};
+  assert.deepEqual([data, samples, evaluationSamples], ["caller", 3, undefined]);
 });
 
 const refused: [name: string, recipe: PartialRecipe, message: RegExp][] = [
