@@ -3,6 +3,7 @@ import { ServiceError } from "../contract/errors.ts";
 import type { Evaluation, Recipe } from "../contract/jobs/recipe.ts";
 import { planModelRuns } from "./accuracy/model-run.ts";
 import { readAvailableMemoryBytes } from "./accuracy/available-memory.ts";
+import { openTextSamples } from "./accuracy/open-text-samples.ts";
 import type {
   CandidateRatio,
   CandidateRunner,
@@ -21,6 +22,7 @@ import { compareLatency } from "./latency/compare-latency.ts";
 import { describeDevice } from "./evaluate/describe-device.ts";
 import { findDistinctSamples, openSamples } from "./samples/open-samples.ts";
 import { labelRuntimeErrors } from "./runtime/label-runtime-errors.ts";
+import { logitsName } from "./runtime/logit-rows.ts";
 import { type ModelPair, ModelSession } from "./runtime/model-session.ts";
 import type { Sample, TensorData } from "./runtime/tensor-data.ts";
 import { memoize } from "./quantize/memoize.ts";
@@ -121,12 +123,10 @@ async function canTime(resultPath: string, settings: Settings): Promise<boolean>
 async function runOriginal(settings: Settings): Promise<Reference> {
   const { originalPath } = settings;
   await using session = await openCandidateSession("original", originalPath, settings);
-  const { names: outputs } = comparableOutputs(session);
-  await using source = await openSamples(session, {
-    ...settings,
-    modelPath: originalPath,
-    outputs,
-  });
+  const { source: text } = await openTextSamples(session, settings);
+  const outputs = text === undefined ? comparableOutputs(session).names : [logitsName];
+  const opening = text ?? openSamples(session, { ...settings, modelPath: originalPath, outputs });
+  await using source = await opening;
   const timed = (await findDistinctSamples(source, settings.executionProvider)).slice(0, maxShapes);
   const compared: { sample: Sample; tensors: readonly TensorData[] }[] = [];
   let bytes = 0;

@@ -1,4 +1,5 @@
 import { elementTypeName } from "./onnx/element-type.ts";
+import { standardOpset } from "./onnx/node-attributes.ts";
 import type { ModelProto, TypeProto, ValueInfoProto } from "./onnx/onnx_pb.js";
 
 /** What a program needs to know to run a model. */
@@ -19,11 +20,10 @@ interface ModelValue {
 const listedValues = 32;
 
 export function describeInterface({ opsetImport, graph }: ModelProto): ModelInterface {
-  const standard = opsetImport.find(({ domain }) => domain === "" || domain === "ai.onnx");
   const constants = new Set(graph?.initializer.map(({ name }) => name));
   const inputs = (graph?.input ?? []).filter(({ name }) => !constants.has(name));
   return {
-    opset: standard === undefined ? null : Number(standard.version),
+    opset: standardOpset(opsetImport) ?? null,
     inputs: inputs.slice(0, listedValues).map(describeValue),
     outputs: (graph?.output ?? []).slice(0, listedValues).map(describeValue),
   };

@@ -60,23 +60,39 @@ export async function describeSearch(
   return { recipe: best.recipe, summary, sensitivities };
 }
 
-/** The best that reaches the goals, else the nearest. */
+/**
+ * The best that reaches the goals. Where none does, that which is to be least is least among those that
+ * reach the others' goal: of accuracy where it is the bytes, of bytes where it is the loss.
+ */
 function pickBest(verified: readonly VerifiedPoint[], auto: Auto): VerifiedPoint {
   const { minimize, maxBytes = Infinity } = auto;
   const bytes = ({ figures }: VerifiedPoint) => figures.bytes;
   const loss = ({ lossDb }: VerifiedPoint) => -lossDb;
-  const isReached = (point: VerifiedPoint) => point.marginDb >= 0 && bytes(point) <= maxBytes;
-  const [first, second] = minimize === "bytes" ? [bytes, loss] : [loss, bytes];
-  const reached = verified.filter(isReached);
-  const [best] = reached.toSorted((a, b) => first(a) - first(b) || second(a) - second(b));
-  const [nearest] = verified.toSorted((a, b) =>
+  const miss = ({ marginDb }: VerifiedPoint) => -marginDb;
+  const accurate = verified.filter(({ marginDb }) => marginDb >= 0);
+  const small = verified.filter((point) => bytes(point) <= maxBytes);
+  const both = small.filter((point) => accurate.includes(point));
+  const picked =
     minimize === "bytes"
-      ? b.marginDb - a.marginDb || bytes(a) - bytes(b)
-      : bytes(a) - bytes(b) || loss(a) - loss(b),
-  );
-  const picked = best ?? nearest;
+      ? // The least of them is small too where any is.
+        (findLeast(accurate, bytes, loss) ?? findLeast(verified, miss, bytes))
+      : (findLeast(both, loss, bytes) ??
+        findLeast(small, loss, bytes) ??
+        findLeast(verified, bytes, loss));
   if (picked === undefined) throw new TypeError("A search ended without a candidate");
   return picked;
+}
+
+type Figure = (point: VerifiedPoint) => number;
+
+/** The point with the least figure; of several, that with the least other one. */
+function findLeast(
+  points: readonly VerifiedPoint[],
+  first: Figure,
+  second: Figure,
+): VerifiedPoint | undefined {
+  const [least] = points.toSorted((a, b) => first(a) - first(b) || second(a) - second(b));
+  return least;
 }
 
 function describePoint(

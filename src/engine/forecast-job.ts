@@ -10,6 +10,7 @@ import { inputShape, type SizeChoice } from "./samples/input-sizes.ts";
 import { readPeakMemoryBytes } from "./runtime/read-peak-memory-bytes.ts";
 import { maxCopiedBytes } from "./compress-model.ts";
 import type { ValueInfoProto } from "./onnx/onnx_pb.js";
+import { countElements } from "./onnx/tensor-shape.ts";
 import type { CompressionPlan } from "./plan-compression.ts";
 import { forecastTaskMemory } from "./quantize/tasks/run-tasks.ts";
 import type { WeightOperation } from "./quantize/weight-format.ts";
@@ -111,7 +112,7 @@ function forecastSessions(
   const inputs = (graph?.input ?? []).filter(({ name }) => !constants.has(name));
   const largest = graph !== undefined && readsLines(graph) ? largestLine : largestSample;
   const numbers = sum(inputs, (input) =>
-    multiply(inputShape({ shape: listSizes(input) }, largest)),
+    countElements(inputShape({ shape: listSizes(input) }, largest)),
   );
   const outputBytes = 4 * sum(graph?.output ?? [], countOutput);
   const values = valueBytes + numbers * sampleFactor + outputBytes * outputCopies;
@@ -159,7 +160,7 @@ function listSizes({ type }: ValueInfoProto): (number | string)[] {
 }
 
 function countOutput(output: ValueInfoProto): number {
-  return multiply(
+  return countElements(
     listSizes(output).map((size, axis) => {
       if (typeof size === "number") return size;
       return axis === 0 ? 1 : measured.openSize;
@@ -167,12 +168,8 @@ function countOutput(output: ValueInfoProto): number {
   );
 }
 
-function multiply(sizes: readonly number[]): number {
-  return sizes.reduce((product, size) => product * size, 1);
-}
-
 function floatBytes({ weight: { tensor } }: WeightPlan): number {
-  return 4 * multiply(tensor.dims.map(Number));
+  return 4 * countElements(tensor.dims.map(Number));
 }
 
 /** Bytes that a session takes of a model's weights: at most while it loads them, and from then on. */

@@ -31,12 +31,13 @@ interface Options {
   readonly onProgress?: typeof ignore;
   readonly on?: typeof target;
   readonly dataPath?: string;
+  readonly calibrationPath?: string;
 }
 
 async function compress(
   model: string,
   recipe: PartialRecipe,
-  { onProgress = ignore, on = target, dataPath }: Options = {},
+  { onProgress = ignore, on = target, dataPath, calibrationPath }: Options = {},
 ) {
   const outputDirectory = await mkdtemp(join(folder, "result-"));
   const stop = new AbortController();
@@ -46,6 +47,7 @@ async function compress(
     recipe: resolveRecipe({ evaluation: { samples: 2, latencyBudgetSeconds: 0 }, ...recipe }),
     outputDirectory,
     dataPath,
+    calibrationPath,
     signal: stop.signal,
     onProgress: (_, message) => onProgress(message, stop),
     log: () => undefined,
@@ -101,6 +103,29 @@ test("a goal that cannot be reached gives the nearest result, and says how near 
   assert.equal(report.resultBytes, Math.min(...report.search.points.map(({ bytes }) => bytes)));
   const warning = report.warnings.find(({ code }) => code === "goal_missed");
   assert.match(warning?.message ?? "", /misses the goal: \d+ bytes, at most 1000 wanted$/);
+});
+
+test("the most accurate result of a size is taken also where no goal of accuracy is reached", async () => {
+  const auto = {
+    maxBytes: 20_000,
+    minSqnrDb: 149,
+    minimize: "loss",
+    samples: 4,
+    points: 4,
+  } as const;
+  const { report } = await compress(await layeredModel(), { auto });
+  assert.equal(report.search?.reached, false);
+  const fitting = report.search.points.filter(({ bytes }) => bytes <= 20_000);
+  const chosen = report.search.points.find((point) => point.chosen);
+  assert.equal(chosen?.sqnrDb, Math.max(...fitting.map(({ sqnrDb }) => sqnrDb)));
+});
+
+test("the smallest result that is accurate enough is taken also where none is small enough", async () => {
+  const auto = { maxBytes: 1000, minSqnrDb: 20, samples: 4, points: 4 } as const;
+  const { report } = await compress(await layeredModel(), { auto });
+  assert.equal(report.search?.reached, false);
+  const accurate = report.search.points.filter(({ sqnrDb }) => sqnrDb >= 20);
+  assert.equal(report.resultBytes, Math.min(...accurate.map(({ bytes }) => bytes)));
 });
 
 test("a budget that ends keeps the best until then", async () => {
@@ -178,14 +203,19 @@ test("a checkpoint gets the least divergence of a size, by what each weight cost
   assert.deepEqual(again.hashes, hashes);
 });
 
-test("a goal of divergence is reached on the caller's own text, split in two", async (t) => {
-  const folder = await makeCheckpointFolder(t, "llama3", english);
-  const dataPath = join(folder, "tokens.jsonl");
+async function writeTokens(checkpoint: string): Promise<string> {
+  const file = join(checkpoint, "tokens.jsonl");
   const lines = Array.from(
     { length: 5 },
     (_, line) => `[${line}, 3, 9, 27, 17, 51, 25, 11, 33, 35]`,
   );
-  await writeFile(dataPath, lines.join("\n"));
+  await writeFile(file, lines.join("\n"));
+  return file;
+}
+
+test("a goal of divergence is reached on the caller's own text, split in two", async (t) => {
+  const folder = await makeCheckpointFolder(t, "llama3", english);
+  const dataPath = await writeTokens(folder);
   const auto = { maxKlDivergence: 0.05, samples: 2, points: 0 };
   const recipe = { ...language, auto, evaluation: { samples: 4, latencyBudgetSeconds: 0 } };
   const options = { on: languageTarget, dataPath };
@@ -197,6 +227,20 @@ test("a goal of divergence is reached on the caller's own text, split in two", a
     ({ klDivergence }) => Number(klDivergence) <= auto.maxKlDivergence,
   );
   assert.equal(report.resultBytes, Math.min(...reaching.map(({ bytes }) => bytes)));
+});
+
+test("a search measures on the text of its calibration, where that has one", async (t) => {
+  const checkpoint = await makeCheckpointFolder(t, "llama3", english);
+  const calibrationPath = await writeTokens(checkpoint);
+  const recipe = {
+    ...language,
+    auto: { maxKlDivergence: 0.05, samples: 3, points: 0 },
+    calibration: { data: `upload:sha256:${"0".repeat(64)}`, samples: 2 },
+  };
+  const options = { on: languageTarget, calibrationPath };
+  const { report } = await compress(join(checkpoint, "config.json"), recipe, options);
+  const { data, samples, evaluationSamples } = report.search ?? {};
+  assert.deepEqual([data, samples, evaluationSamples], ["caller", 3, undefined]);
 });
 
 const refused: [name: string, recipe: PartialRecipe, message: RegExp][] = [

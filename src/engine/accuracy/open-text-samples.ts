@@ -58,9 +58,9 @@ export async function openTextSamples(
   return { warnings: [{ code: "text_not_tokenized", message }] };
 }
 
-/** Text that an evaluation does not use, for a calibration or for a search for a recipe. */
-export interface LaterText extends SampleSource {
-  /** Windows at the beginning of the caller's text that are the evaluation's. */
+/** Samples that an evaluation does not use, for a calibration or for a search for a recipe. */
+export interface LaterSamples extends SampleSource {
+  /** Those at the beginning of the caller's file that are the evaluation's. */
   readonly evaluationSamples: number | undefined;
 }
 
@@ -76,18 +76,20 @@ export async function openLaterText(
   options: Pick<TextOptions, "checkpointPath" | "dataPath"> & {
     /** Windows that the evaluation has of the same text at most; undefined where it has none. */
     readonly evaluationSamples: number | undefined;
+    /** Most windows. */
     readonly samples: number;
   },
-): Promise<LaterText | undefined> {
+): Promise<LaterSamples | undefined> {
   const { checkpointPath, dataPath, evaluationSamples: wanted, samples } = options;
   const language = findLanguageInputs(model.signature);
   if (language === undefined) return undefined;
   if (dataPath !== undefined) {
     if (!(await isText(dataPath))) return undefined;
-    const count = (wanted ?? 0) + samples;
-    const windows = await readOwnWindows(language, dataPath, checkpointPath, count);
+    // As many as say whether those that are wanted are more than half of the text.
+    const most = (wanted ?? 0) + Math.max(wanted ?? 0, samples);
+    const windows = await readOwnWindows(language, dataPath, checkpointPath, most);
     const evaluationSamples = wanted && Math.min(wanted, Math.ceil(windows.length / 2));
-    const later = windows.slice(evaluationSamples);
+    const later = windows.slice(evaluationSamples).slice(0, samples);
     if (later.length > 0) {
       return { ...createSource(language, later, "caller"), evaluationSamples };
     }

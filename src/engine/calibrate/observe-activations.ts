@@ -3,17 +3,19 @@ import path from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { joinSamples } from "./join-samples.ts";
 import { writeProductModel } from "./write-product-model.ts";
-import {
-  asCalibrationError,
-  type CalibrationSource,
-  openCalibrationSamples,
-} from "./open-calibration-samples.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { readAvailableMemoryBytes } from "../accuracy/available-memory.ts";
 import { planModelRun } from "../accuracy/model-run.ts";
+import {
+  asCalibrationError,
+  findSharedSamples,
+  openLaterSamples,
+} from "../accuracy/open-later-samples.ts";
+import type { LaterSamples } from "../accuracy/open-text-samples.ts";
 import { runOnSamples } from "../accuracy/run-whole-model.ts";
 import type { SampleVisitor, SampleWork } from "../accuracy/sample-visitor.ts";
 import { SpoolMemory } from "../accuracy/tensor-spool.ts";
+import { isCheckpoint } from "../language/open-language-model.ts";
 import { logitsName } from "../runtime/logit-rows.ts";
 import type { RunnableModel, WrittenSums } from "../runtime/model-session.ts";
 import type { SummedRows } from "../runtime/session-protocol.ts";
@@ -49,7 +51,7 @@ interface ObserveActivationsOptions extends ObserveOptions {
 }
 
 /** What was observed on. */
-export type Observed = Omit<CalibrationSource, "samples" | keyof AsyncDisposable>;
+export type Observed = Omit<LaterSamples, "samples" | keyof AsyncDisposable>;
 
 /** Most bytes of tensors that cross from stage to stage in memory. */
 const spoolBytes = 64 * 1024 ** 2;
@@ -61,14 +63,15 @@ const threads = 2;
  * sample by sample, or whose rows are summed up; none is kept. The runtime has as many threads on any
  * machine, so that sums do not depend on its processors. A model that does not fit into memory is run
  * in stages.
- * @throws ServiceError those of openCalibrationSamples and runOnSamples
+ * @throws ServiceError calibration_data_invalid if the caller's data does not fit; those of
+ * openLaterSamples and runOnSamples
  */
 export async function observeActivations(
   model: OnnxModel,
   values: readonly string[],
   { visit, sums, onSums, tasks = [], ...options }: ObserveActivationsOptions,
 ): Promise<Observed> {
-  const { scratchDirectory, signal, log, onProgress } = options;
+  const { recipe, calibrationPath, scratchDirectory, signal, log, onProgress } = options;
   const folder = await mkdtemp(path.join(scratchDirectory, "calibration-"));
   await using resources = new AsyncDisposableStack();
   resources.defer(() => rm(folder, { recursive: true }));
@@ -88,10 +91,14 @@ export async function observeActivations(
   }
   const visitor = {
     prepare: async (session: RunnableModel) => {
-      const opened = await openCalibrationSamples(session, {
-        ...options,
+      const opened = await openLaterSamples(session, {
         modelPath: model.path,
+        checkpointPath: isCheckpoint(model.path) ? model.path : undefined,
+        dataPath: calibrationPath,
+        evaluationSamples: findSharedSamples(recipe),
+        samples: recipe.calibration?.samples ?? 1,
         outputs,
+        signal,
       });
       const source = resources.use(opened);
       if (summed !== undefined) {

@@ -10,8 +10,11 @@ import {
 import { encodedBytes, type Encoding } from "./encodings.ts";
 import { openHead } from "./remote-files.ts";
 
-/** Largest header, bytes; that of a model of 100,000 tensors has some 15 MB. */
-const maxHeaderBytes = 100 * 1000 * 1000;
+/**
+ * What a header may have at most: it takes up to twenty times its bytes in memory, one of 22 MB some
+ * 390. Files of the largest models have a few thousand tensors, each of some 150 bytes.
+ */
+const limits = { headerBytes: 16 * 1024 ** 2, tensors: 20_000 } as const;
 /** Bytes of the header's length at the file's start. */
 export const lengthBytes = 8;
 
@@ -38,6 +41,7 @@ interface Span {
 export function readSafetensors(file: string): CheckpointTensor[] {
   const { header, start, size } = readHeader(file);
   const { __metadata__: _, ...entries } = header;
+  checkCount(file, Object.keys(entries).length);
   const tensors: CheckpointTensor[] = [];
   const spans: Span[] = [];
   for (const [name, value] of Object.entries(entries)) {
@@ -61,6 +65,12 @@ export function readSafetensors(file: string): CheckpointTensor[] {
   }
   checkSpans(file, spans, size - start);
   return tensors;
+}
+
+function checkCount(file: string, count: number): void {
+  if (count <= limits.tensors) return;
+  const problem = `the header has ${count} tensors, and may have ${limits.tensors}`;
+  throw invalidFileError(file, undefined, problem);
 }
 
 function requireEncoding(file: string, name: string, dtype: string): Encoding {
@@ -95,8 +105,8 @@ function readHeader(file: string): {
  */
 export function safetensorsHeadBytes(file: string, first: Buffer): number {
   const length = first.readBigUInt64LE();
-  if (length <= BigInt(maxHeaderBytes)) return lengthBytes + Number(length);
-  const allowed = `${length} bytes, and may have ${maxHeaderBytes}`;
+  if (length <= BigInt(limits.headerBytes)) return lengthBytes + Number(length);
+  const allowed = `${length} bytes, and may have ${limits.headerBytes}`;
   throw invalidFileError(file, undefined, `the header's length is ${allowed}`);
 }
 

@@ -8,7 +8,7 @@ export interface ImageNormalization {
 }
 
 const unit: ImageNormalization = { name: "0 to 1", mean: [0, 0, 0], deviation: [1, 1, 1] };
-const byte: ImageNormalization = {
+export const byteNormalization: ImageNormalization = {
   name: "0 to 255",
   mean: [0, 0, 0],
   deviation: [1 / 255, 1 / 255, 1 / 255],
@@ -49,7 +49,7 @@ export function findNormalization(
       if (constant === undefined) continue;
       const largest = Math.max(...[...constant].map(Math.abs));
       const isOfBytes = node.opType === "Mul" ? largest < 0.05 : largest > 2;
-      return { normalization: isOfBytes ? byte : unit };
+      return { normalization: isOfBytes ? byteNormalization : unit };
     }
     const means = node.opType === "Conv" && solveChannelMeans(values, node, channels);
     if (means) return chooseByMeans(means) ?? { normalization: usual };
@@ -58,7 +58,7 @@ export function findNormalization(
 }
 
 function chooseByMeans(means: readonly number[]): FoundNormalization | undefined {
-  const fitting = [centered, imageNet, unit, byte].flatMap((normalization) => {
+  const fitting = [centered, imageNet, unit, byteNormalization].flatMap((normalization) => {
     const pixels = means.map((mean, channel) => {
       const { mean: offsets, deviation } = normalization;
       return mean * (deviation[channel] ?? 1) + (offsets[channel] ?? 0);

@@ -4,7 +4,11 @@ import type { OnnxModel } from "../onnx/onnx-model.ts";
 import type { ModelSignature, TensorSignature } from "../runtime/session-protocol.ts";
 import { maxLineHeight } from "./draw-image.ts";
 import { GraphValues } from "./graph-values.ts";
-import { findNormalization, type ImageNormalization } from "./image-normalization.ts";
+import {
+  byteNormalization,
+  findNormalization,
+  type ImageNormalization,
+} from "./image-normalization.ts";
 
 /** What an input holds, as far as the model says it. */
 export type InputContent =
@@ -101,8 +105,7 @@ function findImage(input: TensorSignature, axis: 1 | 3, surroundings: Surroundin
   });
   const channels = Number(input.shape[axis]);
   const found = findNormalization(values, input.name, { channels, isLine });
-  const byte = { name: "0 to 255", mean: [0, 0, 0], deviation: [1 / 255, 1 / 255, 1 / 255] };
-  const normalization = input.type === "uint8" ? byte : found.normalization;
+  const normalization = input.type === "uint8" ? byteNormalization : found.normalization;
   const bright = (found.brightness ?? 0) >= leastBright;
   return { kind: "image", channelsLast: axis === 3, normalization, bright, isLine, turnsLines };
 }

@@ -3,8 +3,12 @@ import { ServiceError } from "../../contract/errors.ts";
 import type { Recipe } from "../../contract/jobs/recipe.ts";
 import { maxRatio } from "../../contract/jobs/latency.ts";
 import type { Accuracy } from "../../contract/jobs/telemetry.ts";
-import { openLaterText, openTextSamples } from "../accuracy/open-text-samples.ts";
-import { openCalibrationSamples } from "../calibrate/open-calibration-samples.ts";
+import {
+  asCalibrationError,
+  findSharedSamples,
+  openLaterSamples,
+} from "../accuracy/open-later-samples.ts";
+import { openTextSamples } from "../accuracy/open-text-samples.ts";
 import { findBoundedOutputs } from "../evaluate/bounded-outputs.ts";
 import { labelRuntimeErrors } from "../runtime/label-runtime-errors.ts";
 import { ModelSession } from "../runtime/model-session.ts";
@@ -52,7 +56,7 @@ const runtime = { executionProvider: "cpu", threads: 1 } as const;
 /** Runs candidates on samples and compares their outputs with the original's. */
 export class Trials implements AsyncDisposable {
   readonly data: SampleSource["data"];
-  /** Whether samples are text, on which a language model predicts the next token. */
+  /** Whether all samples are text, on which a language model predicts the next token. */
   readonly isLanguage: boolean;
   readonly samples: number;
   /** Samples of the same file that are the evaluation's; undefined where it has no part in it. */
@@ -70,7 +74,7 @@ export class Trials implements AsyncDisposable {
     compared: { outputs: readonly string[]; bounded: ReadonlySet<string>; signal: AbortSignal },
   ) {
     this.data = sets.search.source.data;
-    this.isLanguage = sets.search.source.windows !== undefined;
+    this.isLanguage = Object.values(sets).every(({ source }) => source.windows !== undefined);
     this.samples = sets.search.samples.length;
     this.evaluationSamples = evaluationSamples;
     this.#sets = sets;
@@ -81,7 +85,7 @@ export class Trials implements AsyncDisposable {
 
   /**
    * Runs the original on the search's samples, and on the evaluation's, which it has no part in.
-   * @throws ServiceError those of openLaterText, openCalibrationSamples and openSamples;
+   * @throws ServiceError those of openLaterSamples and openSamples;
    * evaluation_failed if no output responds to the samples
    */
   static async open(options: TrialOptions): Promise<Trials> {
@@ -122,7 +126,7 @@ export class Trials implements AsyncDisposable {
     const results = await this.#run(path, name);
     const accuracy = this.#summarize(set, results);
     if (accuracy === undefined) throw new TypeError("No output is compared any more");
-    return { ...accuracy, language: summarizeText(set, results) };
+    return this.isLanguage ? { ...accuracy, language: summarizeText(set, results) } : accuracy;
   }
 
   /** The mean of all positions, nats. */
@@ -166,8 +170,8 @@ export class Trials implements AsyncDisposable {
         await process.request({ do: "feed", feed, inputs: [...sample] }, "fed");
       }
     }
-    const { windows } = this.#sets.search.source;
-    if (windows === undefined) return process;
+    if (!this.isLanguage) return process;
+    const { windows = [] } = this.#sets.search.source;
     for (const [index, [, [logits]]] of this.#sets.search.samples.entries()) {
       if (logits === undefined) throw new TypeError("A language model gave no logits");
       const reference = `original-${index}`;
@@ -231,59 +235,31 @@ interface SampleSets extends Readonly<Record<SetName, SampleSource>> {
   readonly evaluationSamples: number | undefined;
 }
 
+/** The search's samples are the calibration's where there is one, else those after the evaluation's. */
 async function openSampleSets(
   session: ModelSession,
-  options: TrialOptions,
+  { recipe, dataPath, calibrationPath, ...options }: TrialOptions,
   resources: AsyncDisposableStack,
 ): Promise<SampleSets> {
-  const { evaluation } = options.recipe;
-  const text = await openSearchText(session, options);
-  if (text !== undefined) return text;
-  const { names: outputs } = comparableOutputs(session);
-  const search = resources.use(await openSearchSamples(session, outputs, options));
+  const { auto, calibration, evaluation } = recipe;
+  const { names } = comparableOutputs(session);
+  const isCalibrated = calibration !== undefined;
+  const opening = openLaterSamples(session, {
+    ...options,
+    dataPath: isCalibrated ? calibrationPath : dataPath,
+    evaluationSamples: isCalibrated ? findSharedSamples(recipe) : evaluation.samples,
+    samples: auto?.samples ?? 1,
+    outputs: names,
+  });
+  const search = resources.use(await (isCalibrated ? asCalibrationError(opening) : opening));
   const { evaluationSamples } = search;
   const samples = evaluationSamples ?? evaluation.samples;
-  const opening = openSamples(session, { ...options, outputs, evaluation: { samples } });
-  return { outputs, search, evaluation: resources.use(await opening), evaluationSamples };
-}
-
-/** @returns undefined where the model is not run on text */
-async function openSearchText(
-  session: ModelSession,
-  { recipe: { auto, evaluation }, ...options }: TrialOptions,
-): Promise<SampleSets | undefined> {
-  const search = await openLaterText(session, {
-    ...options,
-    evaluationSamples: evaluation.samples,
-    samples: auto?.samples ?? 1,
-  });
-  if (search === undefined) return undefined;
-  const { evaluationSamples } = search;
-  const opened = await openTextSamples(session, {
-    ...options,
-    evaluation: { samples: evaluationSamples ?? evaluation.samples },
-  });
-  if (opened.source === undefined) throw new TypeError("A text is read once and not again");
-  return { search, evaluation: opened.source, evaluationSamples, outputs: [logitsName] };
-}
-
-/** The calibration's samples where there is one, else those after the evaluation's. */
-async function openSearchSamples(
-  session: ModelSession,
-  outputs: readonly string[],
-  { recipe, dataPath, calibrationPath, ...options }: TrialOptions,
-) {
-  const { auto, evaluation } = recipe;
-  const { calibration = { data: evaluation.data, generated: dataPath === undefined } } = recipe;
-  return openCalibrationSamples(session, {
-    ...options,
-    outputs,
-    recipe: {
-      evaluation,
-      calibration: { method: "auto", ...calibration, samples: auto?.samples ?? 1 },
-    },
-    calibrationPath: recipe.calibration === undefined ? dataPath : calibrationPath,
-  });
+  const verifying = { ...options, dataPath, outputs: names, evaluation: { samples } };
+  const { source: text } = await openTextSamples(session, verifying);
+  const verified = resources.use(text ?? (await openSamples(session, verifying)));
+  const isLanguage = search.windows !== undefined && text !== undefined;
+  const outputs = isLanguage ? [logitsName] : names;
+  return { search, evaluation: verified, outputs, evaluationSamples };
 }
 
 async function record(
@@ -305,12 +281,10 @@ async function record(
   return { source: { ...source, count: samples.length, unused: 0 }, samples };
 }
 
-/** Undefined for samples that are no text. */
 function summarizeText(
-  { source: { windows }, samples }: SampleSet,
+  { source: { windows = [] }, samples }: SampleSet,
   results: readonly (readonly TensorData[])[],
 ): Accuracy["language"] {
-  if (windows === undefined) return undefined;
   const sums = emptyNextTokens();
   for (const [index, [, [original]]] of samples.entries()) {
     const [window, result] = [windows[index], results[index]?.[0]];

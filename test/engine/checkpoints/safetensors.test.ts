@@ -45,10 +45,20 @@ const lies: readonly [what: string, parts: Parts, code: string, message: RegExp]
     /^weights\.safetensors ends early: its header ends at 1008, it at 10$/,
   ],
   [
-    "a length of the header beyond 100 MB",
+    "a length of the header beyond 16 MiB",
     { header: {}, length: 2n ** 40n },
     "model_invalid",
-    /^weights\.safetensors: the header's length is 1099511627776 bytes, and may have 100000000$/,
+    /^weights\.safetensors: the header's length is 1099511627776 bytes, and may have 16777216$/,
+  ],
+  [
+    "more tensors than any model has",
+    {
+      header: Object.fromEntries(
+        Array.from({ length: 20_001 }, (_, index) => [`t${index}`, tensor(0, 0)]),
+      ),
+    },
+    "model_invalid",
+    /^weights\.safetensors: the header has 20001 tensors, and may have 20000$/,
   ],
   ["a header that is no JSON", { header: "{" }, "model_invalid", /the header is not a JSON object/],
   [

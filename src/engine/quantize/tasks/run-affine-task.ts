@@ -32,9 +32,9 @@ export function* runAffineTask(
   for (const slice of channelSlices(task, limits)) {
     const ranges = yield* measureRanges(context, slice);
     const parameters = affineParameters(ranges, task.format);
-    if (bias !== undefined) fitToBias(parameters, ranges, bias, slice);
+    const unfit = bias && fitToBias(parameters, ranges, bias, slice);
     const scales = roundScales(parameters, task.scaleType);
-    const rejection = findRejection(ranges, parameters);
+    const rejection = unfit ?? findRejection(ranges, parameters);
     if (rejection !== undefined) return { weight, sums, rejection };
     yield* quantizeTiles(context, slice, parameters);
     writeParameters(context, slice, { scales, zeroPoints: parameters.zeroPoints });
@@ -127,29 +127,42 @@ const largestBias = 2 ** 30;
 /**
  * A scale that is so small that the bias has no code in int32 is enlarged. Values that are all 0 have
  * any scale: the bias of theirs has most digits with that one.
+ * @returns why the weight cannot have codes: one scale of all outputs would ruin those whose numbers
+ * are small
  */
 function fitToBias(
   { scales }: AffineParameters,
   { min, max }: ChannelRanges,
   bias: Bias,
   slice: ChannelSlice,
-): void {
-  const { inputScale } = bias;
-  if (inputScale === undefined) return;
+): string | undefined {
+  const { inputScale, numbers } = bias;
+  if (inputScale === undefined) return undefined;
+  if (!numbers.every(Number.isFinite)) return "is beside a bias that is not finite";
   for (const { number, scale } of biasChannels(scales, bias, slice)) {
     const least = Math.abs(number) / inputScale / largestBias;
-    const isZero = scales.length > 1 && at(min, scale) === 0 && at(max, scale) === 0;
-    if (Math.fround(least) > 0 && (isZero || at(scales, scale) < least)) scales[scale] = least;
+    const isZero = at(min, scale) === 0 && at(max, scale) === 0;
+    const isOwn = hasOwnScales(scales, slice) || numbers.length === 1;
+    const isSmall = at(scales, scale) < least;
+    if (isSmall && !isOwn && !isZero) return "has one scale, which is too small for its bias";
+    if (Math.fround(least) > 0 && (isSmall || (isZero && isOwn))) scales[scale] = least;
   }
+  return undefined;
+}
+
+/** Whether each output has a scale. */
+function hasOwnScales(scales: Float32Array, { firstChannel }: ChannelSlice): boolean {
+  return scales.length > 1 || firstChannel > 0;
 }
 
 /** Each number of the bias that is of a slice, and the position of its scale there. */
 function* biasChannels(
   scales: Float32Array,
   { numbers }: Pick<Bias, "numbers">,
-  { firstChannel }: ChannelSlice,
+  slice: ChannelSlice,
 ) {
-  const isVector = scales.length > 1 || firstChannel > 0;
+  const { firstChannel } = slice;
+  const isVector = hasOwnScales(scales, slice);
   const end = isVector ? firstChannel + scales.length : numbers.length;
   for (let channel = firstChannel; channel < end; channel++) {
     yield { number: at(numbers, channel), scale: isVector ? channel - firstChannel : 0 };
