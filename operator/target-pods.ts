@@ -26,7 +26,7 @@ export async function checkTargetPods(
         await client.create(resources.jobs, exampleJob(target, settings), { dryRun: true });
         return [];
       } catch (error) {
-        if (isRefusal(error)) return [`${target.name}: ${error.message}`];
+        if (isContentRefusal(error)) return [`${target.name}: ${error.message}`];
         log("warn", "The pods of a target cannot be checked", { target: target.name, error });
         return [];
       }
@@ -39,7 +39,7 @@ export async function checkTargetPods(
 }
 
 /** Of the content, and not by a quota or a policy, which may change, or without an answer. */
-function isRefusal(error: unknown): error is KubernetesError {
+function isContentRefusal(error: unknown): error is KubernetesError {
   if (!(error instanceof KubernetesError) || isPolicyRefusal(error)) return false;
   return error.status === 400 || error.status === 422;
 }

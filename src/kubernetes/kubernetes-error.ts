@@ -67,15 +67,20 @@ export function isPolicyRefusal({ message }: KubernetesError): boolean {
   return /AdmissionPolicy '|admission webhook|calling webhook/.test(message);
 }
 
-const statusesOfDenials: readonly (number | undefined)[] = [400, 403, 422];
+const refusalStatuses: readonly (number | undefined)[] = [400, 403, 422];
+
+/** By the cluster's rules, and not since the API server is busy or away. */
+export function isRefusal(error: unknown): error is KubernetesError {
+  if (!(error instanceof KubernetesError)) return false;
+  return refusalStatuses.includes(error.status) || isPolicyRefusal(error);
+}
 
 /**
  * The object breaks the schema or a validation rule, or an admission policy or webhook has denied
  * it: the same object is not accepted later either.
  */
 export function isDenial(error: unknown): boolean {
-  if (!(error instanceof KubernetesError) || !statusesOfDenials.includes(error.status))
-    return false;
+  if (!(error instanceof KubernetesError) || !refusalStatuses.includes(error.status)) return false;
   const isByPolicy = isPolicyRefusal(error) && / denied (?:the )?request/.test(error.message);
   return isByPolicy || isInvalid(error);
 }

@@ -19,7 +19,7 @@ import {
   isAlreadyExists,
   isInvalid,
   isPolicyRefusal,
-  KubernetesError,
+  isRefusal,
 } from "../../../../src/kubernetes/kubernetes-error.ts";
 import { findNamespacePhase } from "../../../../src/kubernetes/namespaces.ts";
 import {
@@ -120,14 +120,6 @@ async function createWorkerJob(
     }
     throw error;
   }
-}
-
-const refusals: readonly (number | undefined)[] = [400, 403, 422];
-
-/** By the cluster's rules, and not since the API server is busy or away. */
-function isRefusal(error: unknown): error is KubernetesError {
-  if (!(error instanceof KubernetesError)) return false;
-  return refusals.includes(error.status) || isPolicyRefusal(error);
 }
 
 async function observeExisting(
