@@ -5,6 +5,7 @@ import type { ApiRequest, Verb } from "./api-request.ts";
 import type { ClusterAccess } from "./cluster-access.ts";
 import { KubernetesError, responseError } from "./kubernetes-error.ts";
 import { decodeStatus, protobufContentType } from "./protobuf/responses.ts";
+import "../limits/stray-answers.ts";
 import { isClosedByClient, isUnsent } from "../limits/network-errors.ts";
 import { backOffMs, retry } from "../limits/retry.ts";
 

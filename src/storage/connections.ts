@@ -1,5 +1,6 @@
 import { lookup } from "node:dns";
 import { Agent, type Dispatcher } from "undici";
+import "../limits/stray-answers.ts";
 import { createPublicLookup } from "./public-address.ts";
 
 /** Connections of one download. */

@@ -3,6 +3,7 @@ import { AwsV4Signer } from "aws4fetch";
 import { Agent, type Dispatcher, errors, request } from "undici";
 import { ServiceError } from "../../contract/errors.ts";
 import { backOffMs, retry } from "../../limits/retry.ts";
+import "../../limits/stray-answers.ts";
 import { readXmlText } from "../read-xml-text.ts";
 
 export interface S3Limits {
