@@ -16,7 +16,7 @@ export function searchSections({ telemetry: { search } }: Job): Section[] {
   const front = foldSection("The search's results", { head, rows: points.map(pointRow) });
   if (mostSensitive.length === 0) return [front];
   const rows = mostSensitive.map(({ name, form, sqnrDb, klDivergence }) =>
-    tableRow([inlineCode(name), form, formatLoss(klDivergence, sqnrDb)]),
+    tableRow([inlineCode(name), inlineCode(form), formatLoss(klDivergence, sqnrDb)]),
   );
   const isLanguage = mostSensitive.some(({ klDivergence }) => klDivergence !== undefined);
   const loss = isLanguage ? "KL divergence" : "SQNR of the outputs";
@@ -31,7 +31,13 @@ function pointRow(point: SearchPoint): string {
     perplexityRatio === undefined
       ? [formatDecibels(sqnrDb)]
       : [perplexityRatio.toFixed(3), formatLoss(klDivergence)];
-  return tableRow([chosen ? "➡️" : "", formatBytes(bytes), ...accuracy, predicted, form]);
+  return tableRow([
+    chosen ? "➡️" : "",
+    formatBytes(bytes),
+    ...accuracy,
+    predicted,
+    inlineCode(form),
+  ]);
 }
 
 /** Empty where neither is known. */

@@ -3,7 +3,7 @@ import test from "node:test";
 import { searchSections } from "../../src/report/search-section.ts";
 import { makeCompletedJob } from "../support/make-job.ts";
 
-test("a job's check run has what a search ran, and the weights that hurt most", () => {
+test("a job's check run has what a search ran and the weights that hurt most, a worker's words as code", () => {
   const { telemetry } = makeCompletedJob();
   const point = { cosine: 0.999, top1Agreement: 1 };
   const search = {
@@ -18,15 +18,15 @@ test("a job's check run has what a search ran, and the weights that hurt most", 
       { ...point, bytes: 1_460_000, sqnrDb: 30.16, predictedSqnrDb: 29.75, chosen: true },
       { ...point, bytes: 1_770_000, sqnrDb: 24.7, form: "int8-weight per channel", chosen: false },
     ],
-    mostSensitive: [{ name: "head", form: "int8-weight in blocks of 32", sqnrDb: 31.3 }],
+    mostSensitive: [{ name: "head", form: "[int8](https://tracker.example) | @me", sqnrDb: 31.3 }],
   };
   const sections = searchSections(makeCompletedJob({ telemetry: { ...telemetry, search } }));
   assert.deepEqual(
     sections.flatMap(({ rows }) => rows),
     [
       "| ➡️ | 1.46 MB | 30.2 dB | 29.8 dB |  |",
-      "|  | 1.77 MB | 24.7 dB |  | int8-weight per channel |",
-      "| `head` | int8-weight in blocks of 32 | 31.3 dB |",
+      "|  | 1.77 MB | 24.7 dB |  | `int8-weight per channel` |",
+      "| `head` | `[int8](https://tracker.example) ¦ @me` | 31.3 dB |",
     ],
   );
   assert.deepEqual(searchSections(makeCompletedJob()), []);
@@ -61,7 +61,7 @@ test("a language model's search shows perplexities and divergences", () => {
     sections.flatMap(({ rows }) => rows),
     [
       "| ➡️ | 114 MB | 1.064 | 0.0698 nats | 0.0712 nats |  |",
-      "| `head` | int4-weight in blocks of 32 | 0.0684 nats |",
+      "| `head` | `int4-weight in blocks of 32` | 0.0684 nats |",
     ],
   );
 });
