@@ -62310,7 +62310,7 @@ function searchSections({ telemetry: { search } }) {
     const front = (0,compose_sections/* foldSection */.D)("The search's results", { head, rows: points.map(pointRow) });
     if (mostSensitive.length === 0)
         return [front];
-    const rows = mostSensitive.map(({ name, form, sqnrDb, klDivergence }) => (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(name), form, formatLoss(klDivergence, sqnrDb)]));
+    const rows = mostSensitive.map(({ name, form, sqnrDb, klDivergence }) => (0,markdown/* tableRow */.jD)([(0,markdown/* inlineCode */.ti)(name), (0,markdown/* inlineCode */.ti)(form), formatLoss(klDivergence, sqnrDb)]));
     const isLanguage = mostSensitive.some(({ klDivergence }) => klDivergence !== undefined);
     const loss = isLanguage ? "KL divergence" : "SQNR of the outputs";
     const weights = { head: (0,markdown/* tableHead */.PP)(["weight", "only it in", loss]), rows };
@@ -62322,7 +62322,13 @@ function pointRow(point) {
     const accuracy = perplexityRatio === undefined
         ? [(0,format_figure/* formatDecibels */.Tb)(sqnrDb)]
         : [perplexityRatio.toFixed(3), formatLoss(klDivergence)];
-    return (0,markdown/* tableRow */.jD)([chosen ? "➡️" : "", (0,format_bytes/* formatBytes */.z)(bytes), ...accuracy, predicted, form]);
+    return (0,markdown/* tableRow */.jD)([
+        chosen ? "➡️" : "",
+        (0,format_bytes/* formatBytes */.z)(bytes),
+        ...accuracy,
+        predicted,
+        (0,markdown/* inlineCode */.ti)(form),
+    ]);
 }
 function formatLoss(klDivergence, sqnrDb) {
     if (klDivergence !== undefined)
