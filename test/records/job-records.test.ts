@@ -4,6 +4,7 @@ import { jobQuery } from "../../src/contract/jobs/job-lists.ts";
 import { job as jobSchema } from "../../src/contract/jobs/job.ts";
 import { parseJob } from "../../src/records/jobs/find-record.ts";
 import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";
+import { statusCause } from "../../src/contract/jobs/status-reasons.ts";
 import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import { numbered } from "./shared-job.ts";
 import { listJobs, makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
@@ -132,6 +133,31 @@ for (const cursor of ["", "nonsense", Buffer.from("batch-0").toString("base64url
     await records.close();
   });
 }
+
+test("jobs.list() has a job once that goes from one listed status to another meanwhile", async () => {
+  const { records, ids } = await recordsWith([{}]);
+  const [id = ""] = ids;
+  const query = jobQuery.parse({ status: ["Optimizing", "Pending"] });
+  const begun = { type: "status", status: "Optimizing" } as const;
+  const waits = { type: "waiting", interrupts: true, ...statusCause("interrupted") } as const;
+  let isOver = false;
+  const changing = (async () => {
+    while (!isOver) {
+      await records.cluster.recordEvents(id, [begun]);
+      await records.cluster.recordEvents(id, [waits]);
+    }
+  })();
+  const found = new Set<string>();
+  for (let i = 0; i < 100; i++) {
+    const { jobs } = await listJobs(records, project, query);
+    const counts = await records.jobs.count(project, query);
+    found.add(`${jobs.length} of ${counts.Pending + counts.Optimizing}`);
+  }
+  isOver = true;
+  await changing;
+  assert.deepEqual([...found], ["1 of 1"]);
+  await records.close();
+});
 
 test("jobs.list() filters by each field, alone and together", async () => {
   const other = targets[1];
