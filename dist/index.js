@@ -57952,7 +57952,8 @@ const modelRoutes = {
     listModelVersions: {
         method: "GET",
         path: "/model-versions",
-        summary: "List the models that jobs name, by name and source, newest jobs first",
+        summary: `List the models that the newest ${limits/* limits */.Fy.countedJobs} jobs name, by name and source, ` +
+            "newest jobs first",
         action: "readWork",
         replies: { 200: { json: modelVersions } },
         errors: [],

@@ -86,7 +86,7 @@ const trust = z
 
 /** By a pattern: `host:8443` is a URI too, and a JSON schema cannot ask for a scheme. */
 const publicUrl = z
-  .union([z.literal(""), z.url({ protocol: /^https?$/ }).regex(/^https?:\/\/[^\s/?#]\S*$/)])
+  .union([z.literal(""), z.url({ protocol: /^https?$/ }).regex(/^https?:\/\/[^\s/?#]+\/?$/)])
   .default("");
 
 const githubApp = z
@@ -269,7 +269,7 @@ export const service = z
         "Seconds after its end at which the resource of a REST request is deleted; the history stays.",
       ),
     publicUrl: publicUrl.describe(
-      "Address at which people reach the service, for links and for cookies that need TLS.",
+      "Address at which people reach the service, without a path, for links and cookies that need TLS.",
     ),
     trustPolicy: trust,
     githubApp,

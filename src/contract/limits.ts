@@ -43,7 +43,7 @@ export const limits = {
   listedSuites: 200,
   historyBatches: 100,
   historyJobs: 2000,
-  /** Jobs of each status that are counted for a list, since each costs a step of a search. */
+  /** Jobs that are counted for a list, of each status, since each costs a step of a search. */
   countedJobs: 10_000,
   /** Longest validity of a link to an artifact, seconds: a week, as of presigned S3 requests. */
   linkSeconds: 604_800,

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { acceptBaselineAction, isRerunnable, rerunAction } from "./check-run-actions.ts";
 import { loadReportRows, reportCheckName } from "./publication.ts";
 import { ServiceError } from "../contract/errors.ts";
-import type { BatchRequest } from "../contract/batches/batch.ts";
 import type { Owner } from "../contract/people/principal.ts";
 import type { Log } from "../log/json-log.ts";
 import type { RepeatableJob } from "../records/jobs/batch-records.ts";
@@ -174,7 +173,7 @@ async function acceptAsBaseline(
 export type SubmitRerun = (
   owner: Owner,
   order: {
-    readonly batch: BatchRequest;
+    readonly batch: ReportRecord["request"];
     readonly jobs: readonly RepeatableJob[];
     readonly report: ReportRecord;
     readonly audit: AuditedChange;

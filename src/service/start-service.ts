@@ -302,7 +302,7 @@ async function joinParts(
   stack.defer(() => metrics.close());
   const executor = await open(settings, { ...parts, registry: metrics.registry });
   stack.defer(() => executor.close());
-  const publicUrl = settings.MOS_PUBLIC_URL?.replace(/\/+$/, "");
+  const { MOS_PUBLIC_URL: publicUrl } = settings;
   const exchangeToken =
     trust && (await import("../auth/token-exchange.ts")).createTokenExchange(parts, trust);
   const limits = {

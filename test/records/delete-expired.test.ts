@@ -187,20 +187,22 @@ test("the job that a live job is compared with is kept", async (t) => {
   assert.equal(await records.jobs.find(project, first.job), undefined);
 });
 
+const settings = githubReport.parse({
+  repository: "acme/models",
+  sha: "1".repeat(40),
+  checkName: "Models",
+});
+
+function newReport(...sources: readonly string[]) {
+  const models = sources.map((source) => ({ source }));
+  const request = batchRequest.parse({ models, targets: ["cpu"], labels: { team: "vision" } });
+  return { settings, request, isAcceptable: false };
+}
+
 test("a batch whose report is not complete is kept, also where other jobs replaced its own", async (t) => {
   const { records, pass } = await open(t);
-  const settings = githubReport.parse({
-    repository: "acme/models",
-    sha: "1".repeat(40),
-    checkName: "Models",
-  });
-  const request = batchRequest.parse({
-    models: [{ source: "https://models.test/a.onnx" }],
-    targets: ["cpu"],
-  });
-  const { id } = await completedBatch(records, {
-    report: { settings, request, isAcceptable: false },
-  });
+  const report = newReport("https://models.test/a.onnx");
+  const { id } = await completedBatch(records, { report });
   const positions = [0];
   const second = await completedBatch(records, { report: { repeats: id, positions } });
   pass(100);
@@ -212,11 +214,37 @@ test("a batch whose report is not complete is kept, also where other jobs replac
       { code: "job_in_use", message: /^The report of batch "batch-/ },
     );
   }
-  const [report] = await records.reports.listOpen();
-  assert.ok(report);
-  await records.reports.close(report);
+  const [unfinished] = await records.reports.listOpen();
+  assert.ok(unfinished);
+  await records.reports.close(unfinished);
   await records.deleteExpired({ jobs: dayMs });
   assert.equal(await records.batches.find(project, id), undefined);
+});
+
+test("an upload stays while a report is not complete whose jobs named it", async (t) => {
+  const { records, pass } = await open(t);
+  await records.projectBlobs.add({ project, origin: null }, { sha256, bytes: 1 });
+  const source = `upload:sha256:${sha256}`;
+  const jobs = [makeNewJob(), makeNewJob({ model: { source, name: "model" } })];
+  const report = newReport("https://models.test/a.onnx", source);
+  await completedBatch(records, { jobs, report });
+  pass(40);
+  await records.deleteExpired({ models: 30 * dayMs });
+  assert.equal((await countLeft(records, project)).models, 1);
+  const [unfinished] = await records.reports.listOpen();
+  assert.ok(unfinished);
+  await records.reports.close(unfinished);
+  await records.deleteExpired({ models: 30 * dayMs });
+  assert.equal((await countLeft(records, project)).models, 0);
+});
+
+test("a report keeps of a request what jobs that are submitted again do not have themselves", async (t) => {
+  const { records } = await open(t);
+  const sources = Array.from({ length: 1000 }, (_, i) => `https://models.test/${i}.onnx`);
+  const { id } = await completedBatch(records, { report: newReport(...sources) });
+  const { request } = (await records.reports.find(id)) ?? {};
+  assert.equal(request?.labels?.["team"], "vision");
+  assert.ok(JSON.stringify(request).length < 1000);
 });
 
 test("uploads go when no job has named them for their time", async (t) => {

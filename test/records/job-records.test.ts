@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { sql } from "kysely";
 import { jobQuery } from "../../src/contract/jobs/job-lists.ts";
 import { job as jobSchema } from "../../src/contract/jobs/job.ts";
+import { limits } from "../../src/contract/limits.ts";
+import { Changes } from "../../src/records/database/changes.ts";
+import { openDatabase } from "../../src/records/database/open-database.ts";
+import { openRecords } from "../../src/records/open-records.ts";
+import { keptDatabase } from "../support/test-database.ts";
 import { parseJob } from "../../src/records/jobs/find-record.ts";
 import type { NewJob } from "../../src/records/jobs/insert-jobs.ts";
+import { statusCause } from "../../src/contract/jobs/status-reasons.ts";
 import { defaultRecipe } from "../../src/contract/jobs/resolve-recipe.ts";
 import { numbered } from "./shared-job.ts";
 import { listJobs, makeNewBatch, makeNewJob, openTestRecords, targets } from "./new-jobs.ts";
@@ -120,6 +127,31 @@ test("jobs.list() keeps its place while jobs are added", async () => {
   await records.close();
 });
 
+test("models are listed that one of the newest 10,000 jobs names", async (t) => {
+  const database = await keptDatabase(t);
+  const records = await openRecords(database, { now: () => new Date() });
+  await records.jobs.create(project, makeNewJob());
+  const { db, close } = await openDatabase(database, new Changes());
+  t.after(close);
+  const row = await db.selectFrom("jobs").selectAll().executeTakeFirstOrThrow();
+  const names = Object.keys(row);
+  const copied = new Map([
+    ["id", sql`'job-1' || (1000000000 + n)`],
+    ["model_name", sql`'copied'`],
+  ]);
+  const values = names.map((name) => copied.get(name) ?? sql.ref(`jobs.${name}`));
+  await sql`insert into jobs (${sql.join(names.map((name) => sql.ref(name)))})
+    with recursive numbers (n) as (select 1 union all select n + 1 from numbers
+      where n < ${limits.countedJobs})
+    select ${sql.join(values)} from jobs, numbers`.execute(db);
+  const versions = await records.jobs.listModelVersions(project);
+  assert.deepEqual(
+    versions.map(({ name, jobs }) => [name, jobs]),
+    [["copied", limits.countedJobs]],
+  );
+  await records.close();
+});
+
 for (const cursor of ["", "nonsense", Buffer.from("batch-0").toString("base64url"), "' or 1=1"]) {
   test(`jobs.list() refuses the cursor "${cursor}"`, async () => {
     const records = await openTestRecords();
@@ -132,6 +164,31 @@ for (const cursor of ["", "nonsense", Buffer.from("batch-0").toString("base64url
     await records.close();
   });
 }
+
+test("jobs.list() has a job once that goes from one listed status to another meanwhile", async () => {
+  const { records, ids } = await recordsWith([{}]);
+  const [id = ""] = ids;
+  const query = jobQuery.parse({ status: ["Optimizing", "Pending"] });
+  const begun = { type: "status", status: "Optimizing" } as const;
+  const waits = { type: "waiting", interrupts: true, ...statusCause("interrupted") } as const;
+  const stop = new AbortController();
+  const changing = (async () => {
+    while (!stop.signal.aborted) {
+      await records.cluster.recordEvents(id, [begun]);
+      await records.cluster.recordEvents(id, [waits]);
+    }
+  })();
+  const found = new Set<string>();
+  for (let i = 0; i < 100; i++) {
+    const { jobs } = await listJobs(records, project, query);
+    const counts = await records.jobs.count(project, query);
+    found.add(`${jobs.length} of ${counts.Pending + counts.Optimizing}`);
+  }
+  stop.abort();
+  await changing;
+  assert.deepEqual([...found], ["1 of 1"]);
+  await records.close();
+});
 
 test("jobs.list() filters by each field, alone and together", async () => {
   const other = targets[1];

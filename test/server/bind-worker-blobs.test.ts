@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import test from "node:test";
+import { purgeReleasedBlobs } from "../../src/service/storage-folder/purge-regularly.ts";
 import {
   beginTestWorker,
   followAddress,
@@ -54,6 +55,29 @@ test("a worker's file must be what its name says, and no larger than a model may
   );
   assert.equal((await problemIn(await put(sha256, Buffer.alloc(1001)))).code, "payload_too_large");
   assert.equal((await put("name", bytes)).status, 404);
+  assert.equal(await app.blobs.find(sha256), undefined);
+});
+
+test("a file that arrives when its job was deleted is not kept", async (t) => {
+  const app = await makeTestApp(t);
+  const { id } = await startJob(app);
+  const { secret } = await beginTestWorker(app, id);
+  async function* send() {
+    yield bytes.subarray(0, 5);
+    await app.ask(`POST /v1/jobs/cancel/${id}`);
+    await app.records.attempts.end(id, 1, { error: null, lines: [] });
+    assert.equal((await app.ask(`DELETE /v1/jobs/${id}`)).status, 204);
+    yield bytes.subarray(5);
+  }
+  const answer = await app.app.request(`/worker/v1/jobs/${id}/blobs/${sha256}`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${secret}` },
+    body: ReadableStream.from(send()),
+    duplex: "half",
+  });
+  assert.equal((await problemIn(answer)).code, "not_found");
+  // Times of files are the disk's own.
+  await purgeReleasedBlobs(app.records, app.blobs, new Date(Date.now() + 2 * 3_600_000));
   assert.equal(await app.blobs.find(sha256), undefined);
 });
 

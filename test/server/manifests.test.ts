@@ -153,7 +153,7 @@ test("a file goes with all the manifests that name it, more than a query has par
   assert.equal((await app.ask(`HEAD /v1/models/${sha256}`)).status, 404);
 });
 
-test("a project has as many manifests as it may", async (t) => {
+test("a project has as many manifests as it may, and of one more nothing is stored", async (t) => {
   const database = await keptDatabase(t);
   const app = await makeTestApp(t, { database });
   const files = [{ path: "net.onnx", sha256: await upload(app, "model") }];
@@ -166,6 +166,8 @@ test("a project has as many manifests as it may", async (t) => {
     select 'default', 'manifest ' || n, 0, 'net.onnx', 'a', 7 from numbers`.execute(db);
   const other = [{ path: "other.onnx", sha256: await upload(app, "model 2") }];
   assert.equal((await problemIn(await createManifest(app, other))).code, "too_many_manifests");
+  const text = JSON.stringify({ files: other });
+  assert.equal(await app.blobs.find(createHash("sha256").update(text).digest("hex")), undefined);
   assert.equal((await createManifest(app, files)).status, 200);
 });
 

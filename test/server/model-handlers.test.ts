@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import test from "node:test";
 import { makeTestApp, problemIn, type TestApp } from "./test-app.ts";
 
+const dayMs = 86_400_000;
 const bytes = Buffer.from("a model");
 const sha256 = createHash("sha256").update(bytes).digest("hex");
 
@@ -30,6 +31,16 @@ test("a model is uploaded, found, and not taken twice", async (t) => {
   assert.equal(found.headers.get("content-length"), "7");
   assert.equal((await upload(app, bytes)).status, 200);
   assert.deepEqual(await app.blobs.find(sha256), { bytes: 7 });
+});
+
+test("a model that is sent again is kept from then on", async (t) => {
+  const app = await makeTestApp(t);
+  for (const status of [201, 200]) {
+    assert.equal((await upload(app, bytes)).status, status);
+    app.advance(20 * dayMs);
+  }
+  await app.records.deleteExpired({ models: 30 * dayMs });
+  assert.equal((await app.ask(`HEAD /v1/models/${sha256}`)).status, 200);
 });
 
 test("a model that is not what its address says is refused and leaves nothing", async (t) => {

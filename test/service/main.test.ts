@@ -45,13 +45,25 @@ async function temporaryFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
-test("a port that is in use is said in one sentence", async (t) => {
+test("a port that is in use is said in one sentence, whatever it is for", async (t) => {
   const { baseUrl } = await startRunningService(t);
   const { port } = new URL(baseUrl);
-  const ended = await run([], { MOS_PORT: port, MOS_DATA_DIR: await temporaryFolder(t) });
-  assert.equal(ended.code, 1);
-  const sentence = `Cannot listen on 127.0.0.1 port ${port}: the port is in use; set MOS_PORT to another one\n`;
-  assert.equal(ended.stderr, sentence);
+  for (const ports of [{ MOS_PORT: port }, { MOS_PORT: "0", MOS_HEALTH_PORT: port }]) {
+    const ended = await run([], { ...ports, MOS_DATA_DIR: await temporaryFolder(t) });
+    assert.equal(ended.code, 1);
+    const sentence = `Cannot listen on 127.0.0.1 port ${port}: the port is in use; choose another one\n`;
+    assert.equal(ended.stderr, sentence);
+  }
+});
+
+test("an address of the service with a path is refused, since its pages have none", async (t) => {
+  const { code, stderr } = await run([], {
+    MOS_PORT: "0",
+    MOS_DATA_DIR: await temporaryFolder(t),
+    MOS_PUBLIC_URL: "https://example.com/mos",
+  });
+  assert.equal(code, 1);
+  assert.match(stderr, /MOS_PUBLIC_URL .* must be an address without a path/);
 });
 
 test(

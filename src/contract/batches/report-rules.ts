@@ -22,7 +22,8 @@ export const reportRules = z.strictObject({
 });
 export type ReportRules = z.infer<typeof reportRules>;
 
-type AskedReport = Pick<BatchRequest, "gates" | "suite" | "revision"> & {
+/** What a batch asks for, as far as it is ruled. */
+export type AskedReport = Pick<BatchRequest, "gates" | "suite" | "revision"> & {
   readonly report: NonNullable<BatchRequest["report"]>;
 };
 

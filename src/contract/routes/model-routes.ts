@@ -26,7 +26,7 @@ const modelVersion = z
   .object({
     name: z.string().describe("What jobs call the model."),
     source: z.string().describe("Where they read it."),
-    jobs: z.int().describe("Number of them."),
+    jobs: z.int().describe(`Number of them, of the newest ${limits.countedJobs}.`),
     newestJobId: jobId,
   })
   .meta({ id: "ModelVersion" });
@@ -56,7 +56,9 @@ export const modelRoutes = {
   listModelVersions: {
     method: "GET",
     path: "/model-versions",
-    summary: "List the models that jobs name, by name and source, newest jobs first",
+    summary:
+      `List the models that the newest ${limits.countedJobs} jobs name, by name and source, ` +
+      "newest jobs first",
     action: "readWork",
     replies: { 200: { json: modelVersions } },
     errors: [],

@@ -1,3 +1,4 @@
+import { ServiceError } from "../../contract/errors.ts";
 import { addStoredBytes } from "../database/counters.ts";
 import { runWriteTransaction, type Store } from "../database/store.ts";
 
@@ -5,23 +6,22 @@ import { runWriteTransaction, type Store } from "../database/store.ts";
 export function jobBlobRecords(store: Store) {
   const { db } = store;
   return {
+    /** @throws ServiceError not_found where the job was deleted meanwhile */
     add: (
       jobId: string,
       { sha256, bytes }: { readonly sha256: string; readonly bytes: number },
     ): Promise<void> =>
       runWriteTransaction(store, async ({ trx }) => {
+        const jobs = trx.selectFrom("jobs").select("project").where("id", "=", jobId);
+        const job = await jobs.executeTakeFirst();
+        if (job === undefined) throw new ServiceError("not_found", `There is no job "${jobId}"`);
         const { numInsertedOrUpdatedRows } = await trx
           .insertInto("job_blobs")
           .values({ job_id: jobId, sha256, bytes })
           .onConflict((conflict) => conflict.doNothing())
           .executeTakeFirst();
         if (numInsertedOrUpdatedRows === 0n) return;
-        const { project } = await trx
-          .selectFrom("jobs")
-          .select("project")
-          .where("id", "=", jobId)
-          .executeTakeFirstOrThrow();
-        await addStoredBytes(trx, project, bytes);
+        await addStoredBytes(trx, job.project, bytes);
       }),
 
     has: (jobId: string, sha256: string) => hasJobBlob(db, jobId, sha256),

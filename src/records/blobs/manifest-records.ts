@@ -15,13 +15,15 @@ export function manifestRecords(store: Store) {
   return {
     /**
      * The files of a manifest with their sizes.
-     * @throws ServiceError model_not_found for files that the owner has not uploaded
+     * @throws ServiceError model_not_found for files that the owner has not uploaded;
+     * too_many_manifests
      */
-    findFiles: (owner: Owner, manifest: Manifest) => findUploads(store.db, owner, manifest),
+    findFiles: (owner: Owner, manifest: Manifest, sha256: string) =>
+      findFiles(store.db, owner, manifest, sha256),
 
     /**
      * Records a manifest that is stored.
-     * @throws ServiceError too_many_manifests, and as `findFiles()` does
+     * @throws ServiceError as `findFiles()` does
      */
     add: (
       owner: Owner,
@@ -29,13 +31,8 @@ export function manifestRecords(store: Store) {
       recorded: Omit<StoredUpload, "files"> & { readonly audit: AuditedChange },
     ) =>
       runWriteTransaction(store, async (writing) => {
-        const files = await findUploads(writing.trx, owner, manifest);
         const { sha256, audit } = recorded;
-        const count = await countOtherManifests(writing, owner.project, sha256);
-        if (count >= limits.manifests) {
-          const message = `The project has ${count} manifests; at most ${limits.manifests} are allowed`;
-          throw new ServiceError("too_many_manifests", `${message}; delete some`);
-        }
+        const files = await findFiles(writing.trx, owner, manifest, sha256);
         await insertProjectBlob(writing, owner, recorded);
         await insertFiles(writing, { project: owner.project, manifest: sha256 }, files);
         await addAuditEntry(writing, audit, sha256);
@@ -49,13 +46,27 @@ export function manifestRecords(store: Store) {
       runWriteTransaction(store, async (writing) => {
         const owner = { project, origin: null };
         const { sha256, files } = upload;
-        const others = files.length === 0 ? 0 : await countOtherManifests(writing, project, sha256);
+        const { trx } = writing;
+        const others = files.length === 0 ? 0 : await countOtherManifests(trx, project, sha256);
         if (others >= limits.manifests) return false;
         for (const file of [upload, ...files]) await insertProjectBlob(writing, owner, file);
         await insertFiles(writing, { project, manifest: sha256 }, files);
         return true;
       }),
   };
+}
+
+async function findFiles(
+  db: Store["db"],
+  owner: Owner,
+  manifest: Manifest,
+  sha256: string,
+): Promise<ModelFile[]> {
+  const files = await findUploads(db, owner, manifest);
+  const count = await countOtherManifests(db, owner.project, sha256);
+  if (count < limits.manifests) return files;
+  const message = `The project has ${count} manifests; at most ${limits.manifests} are allowed`;
+  throw new ServiceError("too_many_manifests", `${message}; delete some`);
 }
 
 async function findUploads(
@@ -81,11 +92,11 @@ async function findUploads(
 }
 
 async function countOtherManifests(
-  { trx }: WriteTransaction,
+  db: Store["db"],
   project: string,
   manifest: string,
 ): Promise<number> {
-  const { count } = await trx
+  const { count } = await db
     .selectFrom("manifest_files")
     .select(({ fn }) => fn.countAll<number>().as("count"))
     .where("project", "=", project)

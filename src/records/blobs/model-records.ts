@@ -126,13 +126,16 @@ export async function forgetUploads(
   await releaseBlobs(writing, hashes);
 }
 
+/** Columns of jobs that can name an upload. */
+export const uploadColumns = ["model_source", "calibration_data", "evaluation_data"] as const;
+
 /** A job of the project that has not ended and names one of the uploads. */
 export async function findJobThatUses(
   db: Store["db"],
   project: string,
   sources: UploadSources,
 ): Promise<string | undefined> {
-  for (const column of ["model_source", "calibration_data", "evaluation_data"] as const) {
+  for (const column of uploadColumns) {
     const row = await db
       .selectFrom("jobs")
       .select("id")

@@ -1,11 +1,18 @@
 import { blobTables } from "./list-referenced-blobs.ts";
-import type { Store } from "../database/store.ts";
+import { releaseBlobs } from "./release-blobs.ts";
+import { runWriteTransaction, type Store } from "../database/store.ts";
 
 const maxPerCall = 500;
 
-/** Blobs of deleted records. */
+/** Blobs that were released: those of deleted records, and those that got none. */
 export function releasedBlobRecords(store: Store) {
+  const deleteReleased = (before: Date) =>
+    store.db.deleteFrom("released_blobs").where("released_at", "<", before.toISOString());
   return {
+    /** Has a blob deleted later that no record names by then. */
+    add: (sha256: string): Promise<void> =>
+      runWriteTransaction(store, (writing) => releaseBlobs(writing, [sha256])),
+
     /** Hashes that were released before a time and that no record names, a part of them. */
     async listUnused(before: Date): Promise<string[]> {
       const unused = selectUnused(store, before);
@@ -18,15 +25,14 @@ export function releasedBlobRecords(store: Store) {
       return (await selectUnused(store, before).where("sha256", "=", sha256).execute()).length > 0;
     },
 
-    /** After the file was deleted. */
-    async forget(sha256: string): Promise<void> {
-      await store.db.deleteFrom("released_blobs").where("sha256", "=", sha256).execute();
+    /** After the file was deleted, unless it was stored and released again meanwhile. */
+    async forget(sha256: string, before: Date): Promise<void> {
+      await deleteReleased(before).where("sha256", "=", sha256).execute();
     },
 
     /** Forgets those that were released before a time: a record names what is left of them. */
     async forgetAll(before: Date): Promise<void> {
-      const time = before.toISOString();
-      await store.db.deleteFrom("released_blobs").where("released_at", "<", time).execute();
+      await deleteReleased(before).execute();
     },
   };
 }

@@ -281,7 +281,7 @@ interface GithubReportsTable {
   project: string;
   /** Where to report and what, as the contract defines it. */
   settings: string;
-  /** The batch's request, to submit parts of it again. */
+  /** What is kept of the batch's request, to submit parts of it again. */
   request: string;
   /** Ids of the jobs that count, a JSON list in the order of models × targets. */
   jobs: string;

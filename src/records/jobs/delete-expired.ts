@@ -1,6 +1,5 @@
-import { sql } from "kysely";
 import { forgetBaselines } from "./baseline-records.ts";
-import { deleteEndedJobs, isJobNeeded } from "./delete-jobs.ts";
+import { deleteEndedJobs, findOpenReport, isJobNeeded } from "./delete-jobs.ts";
 import { deleteLog } from "./log-records.ts";
 import { deleteBatchWithJobs } from "./deletion-records.ts";
 import { parseJob } from "./find-record.ts";
@@ -8,7 +7,7 @@ import { type Expiry, findExpiry, type Retention } from "./retention.ts";
 import { encodeIdTime } from "../../contract/id.ts";
 import { uploadSource } from "../../contract/models/model-source.ts";
 import { selectManifestsWith } from "../blobs/manifest-records.ts";
-import { findJobThatUses, forgetUploads } from "../blobs/model-records.ts";
+import { findJobThatUses, forgetUploads, uploadColumns } from "../blobs/model-records.ts";
 import { deleteJobBlobs } from "../blobs/release-blobs.ts";
 import { runWriteTransaction, type Store, type WriteTransaction } from "../database/store.ts";
 
@@ -200,18 +199,17 @@ async function isModelNeeded(
   const first = `job-${encodeIdTime(before)}`;
   const jobs = trx.selectFrom("jobs").select("id").where("project", "=", project);
   const recent = jobs.where("id", ">=", first).limit(1);
-  const reports = trx.selectFrom("github_reports").select("id").where("is_open", "=", sql.lit(1));
   const uploads = trx.selectFrom("project_blobs").select("sha256 as id").limit(1);
-  const users = [
+  const recentUsers = [
     uploads
       .where("project", "=", project)
       .where("sha256", "=", sha256)
       .where("created_at", ">=", before.toISOString()),
-    recent.where("model_source", "=", source),
-    recent.where("calibration_data", "=", source),
-    recent.where("evaluation_data", "=", source),
-    reports.where("request", "like", `%${source}%`).limit(1),
+    ...uploadColumns.map((column) => recent.where(column, "=", source)),
   ];
-  const found = await Promise.all(users.map((query) => query.executeTakeFirst()));
-  return found.some((row) => row !== undefined);
+  const found = await Promise.all(recentUsers.map((query) => query.executeTakeFirst()));
+  if (found.some((row) => row !== undefined)) return true;
+  // Its jobs can be submitted again by a button.
+  const users = jobs.where((eb) => eb.or(uploadColumns.map((column) => eb(column, "=", source))));
+  return (await findOpenReport(trx, users.$asScalar())) !== undefined;
 }

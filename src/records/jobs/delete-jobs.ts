@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type Expression, sql } from "kysely";
 import { deleteLog } from "./log-records.ts";
 import { ServiceError } from "../../contract/errors.ts";
 import { liveStatuses } from "../../contract/jobs/status.ts";
@@ -40,9 +40,10 @@ async function findComparedJob(
   return compared && `Job "${compared.id}" is compared with job "${compared.baseline_job_id}"`;
 }
 
-async function findOpenReport(
+/** @param jobIds of jobs, or the query that finds them */
+export async function findOpenReport(
   db: Store["db"],
-  jobIds: readonly string[],
+  jobIds: readonly string[] | Expression<string>,
 ): Promise<string | undefined> {
   const entries = reportJobs(db).as("entry");
   const report = await db

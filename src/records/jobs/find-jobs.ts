@@ -34,22 +34,24 @@ interface FoundJob {
   readonly bytes: number;
 }
 
-/** At most `count` jobs that match, newest first. */
+/**
+ * At most `count` jobs that match, newest first. `db` shows one state: between two scans a job could
+ * leave the status of the second for that of the first, and be in neither.
+ */
 export async function findJobs(
-  store: Store,
+  db: Store["db"],
   search: JobSearch,
   { texts, count }: { readonly texts: JobTexts; readonly count: number },
 ): Promise<FoundJob[]> {
   // A scan in id order for each alternative, merged here, is bounded by the page; SQL's IN and OR
   // would sort all matches.
-  const labels = await findLabels(store, search);
-  const pages = await Promise.all(
-    planScans(search.query).map((scan) => {
-      const matches = selectMatches(store, search, { ...scan, labels });
-      const sizes = matches.select((eb) => ["jobs.id", texts.measure(eb).as("bytes")]);
-      return sizes.limit(count).execute();
-    }),
-  );
+  const labels = await findLabels(db, search);
+  const pages: FoundJob[][] = [];
+  for (const scan of planScans(search.query)) {
+    const matches = selectMatches(db, search, { ...scan, labels });
+    const sizes = matches.select((eb) => ["jobs.id", texts.measure(eb).as("bytes")]);
+    pages.push(await sizes.limit(count).execute());
+  }
   const [only = [], ...others] = pages;
   return others.length === 0 ? only : mergePages(pages).slice(0, count);
 }
@@ -60,14 +62,14 @@ function mergePages(pages: readonly (readonly FoundJob[])[]): FoundJob[] {
   return [...jobs.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1));
 }
 
-/** How many jobs match in each status, as far as `limits.countedJobs`. */
-export async function countMatches(store: Store, search: JobSearch): Promise<StatusCounts> {
+/** How many jobs match in each status, as far as `limits.countedJobs`; `db` as `findJobs()` has it. */
+export async function countMatches(db: Store["db"], search: JobSearch): Promise<StatusCounts> {
   const counts = { ...zeroCounts };
   const byStatus = { ...search, query: { ...search.query, status: jobStatus.options } };
-  const labels = await findLabels(store, search);
+  const labels = await findLabels(db, search);
   for (const scan of planScans(byStatus.query)) {
-    const matches = selectMatches(store, byStatus, { ...scan, labels }).limit(limits.countedJobs);
-    const { jobs } = await store.db
+    const matches = selectMatches(db, byStatus, { ...scan, labels }).limit(limits.countedJobs);
+    const { jobs } = await db
       .selectFrom(matches.select("jobs.id").as("found"))
       .select(({ fn }) => fn.countAll<number>().as("jobs"))
       .executeTakeFirstOrThrow();
@@ -77,8 +79,8 @@ export async function countMatches(store: Store, search: JobSearch): Promise<Sta
   return counts;
 }
 
-function findLabels(store: Store, { project, query }: JobSearch) {
-  return orderLabels(store, project, (query.label ?? []).map(parseLabel));
+function findLabels(db: Store["db"], { project, query }: JobSearch) {
+  return orderLabels(db, project, (query.label ?? []).map(parseLabel));
 }
 
 function planScans(query: JobSearch["query"]): IndexScan[] {
@@ -97,14 +99,14 @@ interface PlannedScan extends IndexScan {
 }
 
 /** Jobs of one scan, newest first. */
-function selectMatches(store: Store, search: JobSearch, scan: PlannedScan) {
+function selectMatches(db: Store["db"], search: JobSearch, scan: PlannedScan) {
   const { project, query } = search;
   const [label, ...otherLabels] = scan.labels;
   const matches = buildConditions(search, { ...scan, labels: otherLabels });
   if (label === undefined) {
-    return store.db.selectFrom("jobs").where(matches).orderBy("jobs.id", "desc");
+    return db.selectFrom("jobs").where(matches).orderBy("jobs.id", "desc");
   }
-  let labelled = store.db
+  let labelled = db
     .selectFrom("job_labels as label")
     // SQLite keeps the order of a cross join: along the label's index, in the order of the page.
     .crossJoin("jobs")
@@ -150,12 +152,13 @@ const maxCountedJobs = 1_000;
 
 /** Orders labels by how many jobs have them: a search goes along the first one's index. */
 async function orderLabels(
-  { db }: Store,
+  db: Store["db"],
   project: string,
   labels: readonly LabelFilter[],
 ): Promise<readonly LabelFilter[]> {
   if (labels.length < 2) return labels;
-  const counted = labels.map(async (label) => {
+  const counted: { label: LabelFilter; jobs: number }[] = [];
+  for (const label of labels) {
     const { key, value } = label;
     let found = db
       .selectFrom("job_labels")
@@ -167,8 +170,7 @@ async function orderLabels(
       .selectFrom(found.limit(maxCountedJobs).as("found"))
       .select(({ fn }) => fn.countAll<number>().as("jobs"))
       .executeTakeFirstOrThrow();
-    return { label, jobs: Number(jobs) };
-  });
-  const ascending = (await Promise.all(counted)).toSorted((one, other) => one.jobs - other.jobs);
-  return ascending.map(({ label }) => label);
+    counted.push({ label, jobs: Number(jobs) });
+  }
+  return counted.toSorted((one, other) => one.jobs - other.jobs).map(({ label }) => label);
 }

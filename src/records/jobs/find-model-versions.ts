@@ -1,4 +1,5 @@
 import type { Origin } from "../../contract/people/principal.ts";
+import { limits } from "../../contract/limits.ts";
 import type { Store } from "../database/store.ts";
 
 /** Whose jobs count. */
@@ -15,7 +16,7 @@ export interface ModelVersion {
   readonly newestJobId: string;
 }
 
-/** The models that jobs name, by name and source, those of the newest jobs first. */
+/** The models that the newest jobs name, by name and source, those of the newest ones first. */
 export async function findModelVersions(
   { db }: Store,
   { project, origin, limit }: ModelSearch,
@@ -25,14 +26,16 @@ export async function findModelVersions(
     jobs = jobs.where("repository_id", "=", origin.repository);
   }
   if (origin.commit !== undefined) jobs = jobs.where("commit_sha", "=", origin.commit);
-  const rows = await jobs
-    .select(({ fn }) => [
-      "model_name as name",
-      "model_source as source",
-      fn.countAll<number>().as("jobs"),
-      fn.max("id").as("newestJobId"),
-    ])
-    .groupBy(["model_name", "model_source"])
+  const newest = jobs
+    .select(["id", "model_name as name", "model_source as source"])
+    .orderBy("id", "desc")
+    // SQLite answers at once: others wait for every job that is looked at.
+    .limit(limits.countedJobs);
+  const rows = await db
+    .selectFrom(newest.as("newest"))
+    .select(({ fn }) => ["name", "source", fn.countAll<number>().as("jobs")])
+    .select(({ fn }) => fn.max("id").as("newestJobId"))
+    .groupBy(["name", "source"])
     .orderBy("newestJobId", "desc")
     .limit(limit)
     .execute();

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type BatchRequest, batchRequest } from "../../contract/batches/batch.ts";
+import { batchFields, type BatchRequest } from "../../contract/batches/batch.ts";
 import { githubReport } from "../../contract/batches/github-report.ts";
 import type { Schema } from "../database/schema.ts";
 import type { WriteTransaction } from "../database/store.ts";
@@ -9,6 +9,22 @@ const reportSettings = githubReport.extend({
   repositoryNumber: z.int().optional(),
 });
 type ReportSettings = z.infer<typeof reportSettings>;
+
+/** What is needed of a batch's request to submit its jobs again: each has its model and recipe. */
+const repeatedRequest = z.object(
+  batchFields.pick({
+    name: true,
+    suite: true,
+    revision: true,
+    kind: true,
+    failFast: true,
+    labels: true,
+    parallelism: true,
+    gates: true,
+    dryRun: true,
+  }).shape,
+);
+type RepeatedRequest = z.infer<typeof repeatedRequest>;
 
 /** A report that a new batch asks for, or one in which its jobs replace others. */
 export type NewReport =
@@ -31,7 +47,7 @@ export interface ReportRecord {
   readonly id: string;
   readonly project: string;
   readonly settings: ReportSettings;
-  readonly request: BatchRequest;
+  readonly request: RepeatedRequest;
   /** In the order of models × targets. */
   readonly jobIds: readonly string[];
   /** Rises when jobs are submitted again after all had ended. */
@@ -63,7 +79,7 @@ export async function insertReport(
       id,
       project,
       settings: JSON.stringify(settings),
-      request: JSON.stringify(request),
+      request: JSON.stringify(shortenRequest(request)),
       jobs: JSON.stringify(jobIds),
       round: 1,
       check_run: null,
@@ -74,6 +90,12 @@ export async function insertReport(
     })
     .execute();
   effects.changed.add(id);
+}
+
+/** A version before reads it as a whole request, with models and targets. */
+function shortenRequest(request: BatchRequest): BatchRequest {
+  const [models, targets] = [request.models.slice(0, 1), request.targets.slice(0, 1)];
+  return { ...repeatedRequest.parse(request), models, targets };
 }
 
 /**
@@ -111,7 +133,7 @@ export function parseReportRow(row: Schema["github_reports"]): ReportRecord {
     id: row.id,
     project: row.project,
     settings: reportSettings.parse(JSON.parse(row.settings)),
-    request: batchRequest.parse(JSON.parse(row.request)),
+    request: repeatedRequest.parse(JSON.parse(row.request)),
     jobIds: ids.parse(JSON.parse(row.jobs)),
     round: row.round,
     checkRun: row.check_run,

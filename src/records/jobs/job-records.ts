@@ -12,7 +12,7 @@ import { type JobStatus, jobStatus } from "../../contract/jobs/status.ts";
 import { limits } from "../../contract/limits.ts";
 import type { Origin } from "../../contract/people/principal.ts";
 import { buildPage, countFitting } from "../database/rows.ts";
-import { runWriteTransaction, type Store } from "../database/store.ts";
+import { runReadTransaction, runWriteTransaction, type Store } from "../database/store.ts";
 import { queueWebhookEvents } from "../deliveries/queue-webhook-events.ts";
 import { addAuditEntry, type AuditedChange, findRequester } from "../people/audit-records.ts";
 import { createOnce, type CreatingRequest } from "../people/idempotency-records.ts";
@@ -64,11 +64,11 @@ export function jobRecords(store: Store) {
 
     /** Documents of those whose origin is as `origin` says. */
     list: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
-      listJobs(store, { project, query, origin }, documentTexts),
+      runReadTransaction(store, (trx) => listJobs(trx, { project, query, origin }, documentTexts)),
 
     /** Summaries of the same ones. */
     listSummaries: (project: string, query: JobQuery, origin: Partial<Origin> = {}) =>
-      listJobs(store, { project, query, origin }, summaryTexts),
+      runReadTransaction(store, (trx) => listJobs(trx, { project, query, origin }, summaryTexts)),
 
     /** The models that they name. */
     listModelVersions: (project: string, origin: Partial<Origin> = {}) =>
@@ -76,7 +76,7 @@ export function jobRecords(store: Store) {
 
     /** How many of them a list without `status` has in each status. */
     count: (project: string, query: JobCountsQuery, origin: Partial<Origin> = {}) =>
-      countMatches(store, { project, query, origin }),
+      runReadTransaction(store, (trx) => countMatches(trx, { project, query, origin })),
 
     /** Reads a job, to find out whether records can be read. */
     check: () => db.selectFrom("jobs").select("id").limit(1).execute(),
@@ -104,17 +104,17 @@ export function jobRecords(store: Store) {
  * measured before they are read, which what is in memory at once depends on.
  */
 async function listJobs(
-  store: Store,
+  db: Store["db"],
   search: JobSearch & { readonly query: JobQuery },
   texts: JobTexts,
 ) {
   const { limit } = search.query;
-  const found = await findJobs(store, search, { texts, count: limit + 1 });
+  const found = await findJobs(db, search, { texts, count: limit + 1 });
   const fitting = countFitting(found, limits.pageBytes);
   const { entries, nextCursor } = buildPage(found, Math.min(limit, fitting));
   if (entries.length === 0) return { documents: [], nextCursor };
   const ids = entries.map(({ id }) => id);
-  const jobs = store.db.selectFrom("jobs").where("jobs.id", "in", ids).orderBy("jobs.id", "desc");
+  const jobs = db.selectFrom("jobs").where("jobs.id", "in", ids).orderBy("jobs.id", "desc");
   const read = await texts.read(jobs);
   return { documents: read.map(({ text }) => text), nextCursor };
 }

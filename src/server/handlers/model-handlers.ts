@@ -7,6 +7,7 @@ import { uploadSource } from "../../contract/models/model-source.ts";
 import { reachedOrigin } from "../../contract/people/may.ts";
 import { redactSource } from "../../contract/text/redact-source.ts";
 import { creationOwner } from "../../contract/people/principal.ts";
+import type { Records } from "../../records/open-records.ts";
 import type { Blob, ReceiveOptions, Upload } from "../../storage/blob-store.ts";
 import type { RouteHandlers } from "../http/bind-routes.ts";
 import { validationError } from "../http/field-errors.ts";
@@ -74,15 +75,16 @@ export const modelHandlers: ModelHandlers = {
   async createManifest(context, { caller, body, audit }) {
     const { records, blobs, limits, quotas } = context;
     const owner = creationOwner(caller);
-    checkModelBytes(await records.manifests.findFiles(owner, body), limits.maxModelBytes);
     const content = Buffer.from(JSON.stringify(body));
     const sha256 = createHash("sha256").update(content).digest("hex");
+    const files = await records.manifests.findFiles(owner, body, sha256);
+    checkModelBytes(files, limits.maxModelBytes);
     const isKnown = await records.projectBlobs.has(blobSearch(caller, sha256));
     using _room = await quotas.storage.begin(caller.project, {
       bytes: isKnown ? 0 : content.length,
     });
     const blob = await blobs.write(Readable.from([content]), { expectedSha256: sha256 });
-    await records.manifests.add(owner, body, { ...blob, audit });
+    await recordBlob(records, blob, () => records.manifests.add(owner, body, { ...blob, audit }));
     return { status: isKnown ? 200 : 201, json: { source: uploadSource(sha256), ...blob } };
   },
 };
@@ -135,7 +137,7 @@ interface StoreUploadOptions {
   /** Whether the sender may know of the blob where it is stored already. */
   readonly isOffered: boolean;
   readonly storeBody: (body: AsyncIterable<Uint8Array>, options: ReceiveOptions) => Promise<Blob>;
-  /** Records whose the stored blob is. */
+  /** Records whose the stored blob is, also again: it is kept from then on. */
   readonly record: (blob: Blob) => Promise<void>;
 }
 
@@ -145,19 +147,43 @@ interface StoreUploadOptions {
  * @throws ServiceError payload_too_large, too_many_bytes
  */
 export async function storeUpload(
-  { blobs, limits, quotas }: Pick<ServerContext, "blobs" | "limits" | "quotas">,
+  {
+    records,
+    blobs,
+    limits,
+    quotas,
+  }: Pick<ServerContext, "records" | "blobs" | "limits" | "quotas">,
   request: Request,
   { project, sha256, offset = 0, isOffered, storeBody, record }: StoreUploadOptions,
 ): Promise<{ status: 200 | 201; blob: Blob }> {
   checkDeclaredLength(request, limits.maxModelBytes);
   const present = isOffered ? await blobs.find(sha256) : undefined;
-  if (present) return { status: 200, blob: { sha256, bytes: present.bytes } };
+  if (present) {
+    const blob = { sha256, bytes: present.bytes };
+    await record(blob);
+    return { status: 200, blob };
+  }
   using transfer = await quotas.storage.begin(project, {
     bytes: readDeclaredLength(request),
     offset,
   });
   const options = { maxBytes: limits.maxModelBytes, signal: request.signal };
   const blob = await storeBody(transfer.meter(readBody(request)), options);
-  await record(blob);
+  await recordBlob(records, blob, () => record(blob));
   return { status: 201, blob };
+}
+
+/** Records whose a stored blob is; has it deleted later where that fails. */
+export async function recordBlob(
+  { releasedBlobs }: Pick<Records, "releasedBlobs">,
+  { sha256 }: Blob,
+  record: () => Promise<void>,
+): Promise<void> {
+  try {
+    await record();
+  } catch (error) {
+    // Where nothing can be written, the sender is asked to try again.
+    await releasedBlobs.add(sha256).catch(() => {});
+    throw error;
+  }
 }

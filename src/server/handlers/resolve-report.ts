@@ -3,6 +3,7 @@ import type { Caller } from "../../auth/authenticate.ts";
 import type { FieldError } from "../../contract/errors.ts";
 import type { BatchRequest } from "../../contract/batches/batch.ts";
 import {
+  type AskedReport,
   checkReportRules,
   mergeGates,
   type ReportRules,
@@ -15,7 +16,7 @@ import type { GitHubApp } from "../../github-app/open-github-app.ts";
 import { validationError } from "../http/field-errors.ts";
 import type { ServerContext } from "../http/server-context.ts";
 
-type ReportedBatch = BatchRequest & { readonly report: NonNullable<BatchRequest["report"]> };
+type ReportedBatch = BatchRequest & AskedReport;
 
 /**
  * A batch with the report that it asks for. What the check runs of a workflow can be follows from
@@ -72,7 +73,7 @@ function requireGitHubApp(github: GitHubApp | undefined): asserts github is GitH
 export async function requireAllowedReport(
   github: GitHubApp | undefined,
   workflow: Workflow,
-  batch: ReportedBatch,
+  batch: AskedReport,
 ): Promise<ReportRules> {
   requireGitHubApp(github);
   const { issuer } = parseRepositoryId(workflow.repositoryId);

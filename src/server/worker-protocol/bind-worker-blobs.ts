@@ -14,7 +14,7 @@ import { buildResponse } from "../http/build-response.ts";
 import { notFoundError } from "../http/problem-response.ts";
 import { parseBody, readJson } from "../http/read-request.ts";
 import type { ServerContext } from "../http/server-context.ts";
-import { storeUpload } from "../handlers/model-handlers.ts";
+import { recordBlob, storeUpload } from "../handlers/model-handlers.ts";
 import { authenticateWorker, findJobProject } from "./worker-access.ts";
 
 /**
@@ -98,7 +98,7 @@ async function acceptUpload(context: ServerContext, jobId: string, sha256: strin
   using _room = await quotas.storage.begin(await findJobProject(context, jobId), sent);
   const blob = { sha256, bytes: sent.bytes };
   await sent.accept();
-  await records.jobBlobs.add(jobId, blob);
+  await recordBlob(records, blob, () => records.jobBlobs.add(jobId, blob));
   await sent.discard();
   return blob;
 }

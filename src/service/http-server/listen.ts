@@ -38,5 +38,5 @@ function localHostName({ address, family }: AddressInfo): string {
 
 function listenErrorMessage(cause: unknown): string {
   const isInUse = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
-  return isInUse ? "the port is in use; set MOS_PORT to another one" : errorMessage(cause);
+  return isInUse ? "the port is in use; choose another one" : errorMessage(cause);
 }

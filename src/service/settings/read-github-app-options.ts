@@ -38,13 +38,13 @@ export const gitHubAppFile = z.strictObject({
  */
 export async function readGitHubAppOptions({
   MOS_GITHUB_APP_FILE: path,
-  MOS_PUBLIC_URL: address,
+  MOS_PUBLIC_URL: publicUrl,
 }: Settings): Promise<GitHubAppOptions | undefined> {
   if (path === undefined) return undefined;
-  if (address === undefined) {
+  if (publicUrl === undefined) {
     throw new StartError("A GitHub App needs MOS_PUBLIC_URL, where links in check runs lead");
   }
   const app = await readYamlFile(gitHubAppFile, { title: "GitHub App file", path });
   const { appId, privateKey: key, webhookSecret, apiUrl } = app;
-  return { appId, apiUrl, key, publicUrl: address.replace(/\/+$/, ""), webhookSecret };
+  return { appId, apiUrl, key, publicUrl, webhookSecret };
 }

@@ -5,6 +5,14 @@ import { sourceSettings, storageSettings } from "./storage-settings.ts";
 import { tracingSettings } from "./tracing-settings.ts";
 import { namespaceList, number, parseNetworks, text } from "../../settings/parse-environment.ts";
 
+/** An origin: pages, sign-ins and cookies have no place below a path. */
+const publicUrl = z
+  .url({ protocol: /^https?$/ })
+  .refine((address) => new URL(address).href === `${new URL(address).origin}/`, {
+    error: "must be an address without a path, such as https://mos.example",
+  })
+  .transform((address) => new URL(address).origin);
+
 /** Every environment variable that the service reads. */
 export const settings = z.object({
   MOS_HOST: text
@@ -119,13 +127,12 @@ export const settings = z.object({
         "exchanged for access tokens; without it none are.",
       ].join(" "),
     ),
-  MOS_PUBLIC_URL: z
-    .url({ protocol: /^https?$/ })
+  MOS_PUBLIC_URL: publicUrl
     .optional()
     .describe(
       [
-        "Address at which people reach the service, for links in check runs and to artifacts;",
-        "with `https` cookies are sent only over TLS.",
+        "Address at which people reach the service, without a path, for links in check runs and to",
+        "artifacts; with `https` cookies are sent only over TLS.",
       ].join(" "),
     ),
   MOS_OIDC_FILE: text

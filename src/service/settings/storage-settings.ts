@@ -18,7 +18,7 @@ const kinds = {
   jobs: days.describe("Of jobs and batches after their end, with all that they have."),
   logs: days.describe("Of logs after their job's end."),
   artifacts: days.describe("Of artifacts after their job's end."),
-  models: days.describe("Of uploaded models after a job last named them."),
+  models: days.describe("Of uploaded models after a job last named them, or they were sent."),
 };
 
 /** Days for which things are kept; for good without any. */

@@ -56,7 +56,7 @@ export async function purgeReleasedBlobs(
     const unused = await releasedBlobs.listUnused(before);
     for (const sha256 of unused) {
       if (await releasedBlobs.isUnused(sha256, before)) await blobs.delete(sha256, before);
-      await releasedBlobs.forget(sha256);
+      await releasedBlobs.forget(sha256, before);
     }
     if (unused.length === 0) break;
   }
