@@ -31,7 +31,13 @@ function pointRow(point: SearchPoint): string {
     perplexityRatio === undefined
       ? [formatDecibels(sqnrDb)]
       : [perplexityRatio.toFixed(3), formatLoss(klDivergence)];
-  return tableRow([chosen ? "➡️" : "", formatBytes(bytes), ...accuracy, predicted, inlineCode(form)]);
+  return tableRow([
+    chosen ? "➡️" : "",
+    formatBytes(bytes),
+    ...accuracy,
+    predicted,
+    inlineCode(form),
+  ]);
 }
 
 /** Empty where neither is known. */
