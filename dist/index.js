@@ -59680,7 +59680,7 @@ const cancelledBy = requester
 /* harmony export */   uV: () => (/* binding */ rankMissedGates),
 /* harmony export */   yg: () => (/* binding */ describeGates)
 /* harmony export */ });
-/* unused harmony export describeLimit */
+/* unused harmony exports formatLimited, describeLimit, formatLimit */
 /* harmony import */ var _gate_table_js__WEBPACK_IMPORTED_MODULE_0__ = __nccwpck_require__(1820);
 /* harmony import */ var _undecided_gate_js__WEBPACK_IMPORTED_MODULE_1__ = __nccwpck_require__(8169);
 
@@ -59713,6 +59713,10 @@ function describeGates(alike, wording = {}) {
     const list = `${titles.slice(0, -1).join(", ")} and ${titles.at(-1)}`;
     return `has no verdict on ${list} (${quote(first.note ?? "")})`;
 }
+function formatLimited({ gate, limit }, value) {
+    const { format } = gateTable[gate];
+    return format(value, distinctDigits(value, limit, format));
+}
 function describeInterval(interval, format) {
     if (interval === undefined)
         return "";
@@ -59730,7 +59734,7 @@ function describeLimit(gate) {
     return `${title}: ${bound === "max" ? "at most" : "at least"} ${formatLimit(gate)}`;
 }
 const mostDigits = 6;
-function formatLimit({ gate, limit }) {
+function formatLimit({ gate, limit, }) {
     return _gate_table_js__WEBPACK_IMPORTED_MODULE_0__/* .gateTable */ .k[gate].format(limit, mostDigits);
 }
 function distinctDigits(value, limit, format) {

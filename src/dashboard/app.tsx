@@ -3,8 +3,10 @@ import { exec } from "preact-iso/router";
 import { useEffect } from "preact/hooks";
 import { pagePaths } from "../contract/page-addresses.ts";
 import { JobsPage } from "./jobs/jobs-page.tsx";
-import { access, self } from "./session/session-state.ts";
+import { self } from "./session/session-state.ts";
+import { access } from "./shared/connection-state.ts";
 import { openDialog, watchDialogKeys } from "./shared/dialog.tsx";
+import { FailureNotice } from "./shared/failure-notice.tsx";
 import { loadDialog, loadPage } from "./shared/load-later.tsx";
 import { useTitle } from "./shared/page-head.tsx";
 import { Sidebar } from "./shell/sidebar.tsx";
@@ -64,6 +66,7 @@ export function App() {
           <Route default component={NotFoundPage} />
         </Router>
       </ErrorBoundary>
+      <FailureNotice />
       <SharedDialogs />
       {access.value === "out" && <SessionEnded />}
     </LocationProvider>

@@ -4,6 +4,7 @@ import { App, preloadPage } from "./app.tsx";
 import { followChanges } from "./live/service-changes.ts";
 import { isLinkAddress } from "./link/link-address.ts";
 import { announceSignIn } from "./session/session.ts";
+import { watchFailures } from "./shared/failure-notice.tsx";
 import { watchLeaving } from "./shared/leave-question.ts";
 import { StartFailure } from "./sign-in/start-failure.tsx";
 
@@ -36,6 +37,7 @@ function show(page: ComponentChild): void {
   render(page, root);
 }
 
+watchFailures();
 watchLeaving();
 void start();
 if (!isLinkAddress(location.pathname)) followChanges();

@@ -160,7 +160,7 @@ async function startBatch(page: Page, { client, origin }: Dashboard): Promise<vo
   await assertFitsAllLooks(page, page.url());
   await page.getByLabel("Maximum size").fill("many");
   await page.getByRole("button", { name: "Start 4 jobs" }).click();
-  await page.getByText(/^A gate is not a number/).waitFor();
+  await page.getByText("Enter a number above 0").waitFor();
   await page.getByLabel("Maximum size").fill("0.6");
   await page.getByRole("button", { name: "Start 4 jobs" }).click();
   await page.getByRole("heading", { name: "Compare 4 jobs" }).waitFor();

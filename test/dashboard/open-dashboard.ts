@@ -17,6 +17,9 @@ export interface Dashboard extends RunningService {
 /** Longest wait of a page: a busy machine is no reason to fail. */
 const patienceMs = 120_000;
 
+/** A name of this machine that is not loopback's, so that browsers trust it only with TLS. */
+export const plainHost = "plain.test";
+
 interface DashboardOptions {
   readonly from?: Pick<RunningService, "directory" | "token">;
   /** Data folder of a first run; by default a new one. */
@@ -35,7 +38,8 @@ export async function openDashboard(
   t.after(async () => (await browser)?.close());
   const complaints: string[] = [];
   const openBrowser = async (context: BrowserContextOptions = {}) => {
-    browser ??= chromium.launch({ executablePath: "/usr/bin/chromium" });
+    const args = [`--host-resolver-rules=MAP ${plainHost} 127.0.0.1`];
+    browser ??= chromium.launch({ executablePath: "/usr/bin/chromium", args });
     const opened = await (await browser).newContext({ reducedMotion: "reduce", ...context });
     opened.setDefaultTimeout(patienceMs);
     const page = await opened.newPage();

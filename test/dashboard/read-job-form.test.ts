@@ -24,6 +24,12 @@ test("the form of a job that is run again has its whole request", async (t) => {
   assert.equal(request.model.source, job.model.source);
 });
 
+test("a job that was only planned can be run by its form", async (t) => {
+  const { job } = await makeForm(t);
+  const request = readJobForm(createJobFields({ ...job, dryRun: true }));
+  assert.ok(request && !request.dryRun);
+});
+
 test("a changed form sends what was changed, and says which field of the recipe is wrong", async (t) => {
   const { form } = await makeForm(t);
   form.scheme.value = "int4-weight";

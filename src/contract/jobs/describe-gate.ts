@@ -46,6 +46,15 @@ export function describeGates(alike: readonly GateResult[], wording: GateWording
   return `has no verdict on ${list} (${quote(first.note ?? "")})`;
 }
 
+/** A figure that a gate limits, with as many decimals as tell it from the limit. */
+export function formatLimited(
+  { gate, limit }: { readonly gate: GateName; readonly limit: number },
+  value: number,
+): string {
+  const { format } = gateTable[gate];
+  return format(value, distinctDigits(value, limit, format));
+}
+
 /** How sure a finding is. */
 function describeInterval(interval: GateResult["interval"], format: GateKind["format"]): string {
   if (interval === undefined) return "";
@@ -70,7 +79,14 @@ export function describeLimit(gate: { readonly gate: GateName; readonly limit: n
 
 const mostDigits = 6;
 
-function formatLimit({ gate, limit }: { readonly gate: GateName; readonly limit: number }): string {
+/** A limit as it was set. */
+export function formatLimit({
+  gate,
+  limit,
+}: {
+  readonly gate: GateName;
+  readonly limit: number;
+}): string {
   return gateTable[gate].format(limit, mostDigits);
 }
 

@@ -1,14 +1,18 @@
 import { useSignal } from "@preact/signals";
+import { useLocation } from "preact-iso";
 import type { Batch } from "../../contract/batches/batch.ts";
 import { isTerminal, jobStatus } from "../../contract/jobs/status.ts";
+import { formatCount } from "../../contract/text/format-count.ts";
 import { EndNoticeButton } from "../live/end-notice-button.tsx";
 import { LiveSign } from "../live/live-sign.tsx";
 import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
+import { startedAddress } from "../shared/addresses.ts";
 import { BatchVerdict } from "../shared/batch-verdict.tsx";
 import { Button, Icon } from "../shared/button.tsx";
 import { MaybeError } from "../shared/notice.tsx";
 import { tabSigns, useTabIcon, useTitle } from "../shared/page-head.tsx";
+import { useStart } from "../shared/use-start.ts";
 
 interface BatchProps {
   readonly batch: Batch;
@@ -46,19 +50,33 @@ function judgeBatch({ status, gatesFailed }: Batch): "work" | "off" | "calm" | "
 }
 
 function BatchActions({ batch: { id, status, counts } }: BatchProps) {
+  const { route } = useLocation();
+  const { start } = useStart();
   const failure = useSignal<unknown>(undefined);
   const fail = (error: unknown) => (failure.value = error);
   const params = { id };
   const cancel = () => service.call("cancelBatch", { params }).catch(fail);
-  const retry = () => service.call("retryBatch", { params }).catch(fail);
+  const retry = () =>
+    start(async (headersOf) => {
+      const headers = headersOf(params);
+      const { batches } = await service.call("retryBatch", { params, headers });
+      route(startedAddress(batches.map((batch) => batch.id)));
+    }).catch(fail);
   const isOver = isTerminal(status);
   return (
     <>
       <MaybeError error={failure.value} />
       {!isOver && <EndNoticeButton id={id} />}
-      {!isOver && mayDo("cancelWork") && <CancelRest onClick={cancel} />}
+      {!isOver && mayDo("cancelWork") && (
+        <Button look="danger" onClick={cancel}>
+          Cancel remaining jobs
+        </Button>
+      )}
       {isOver && counts.Failed > 0 && mayDo("retryWork") && (
-        <RetryFailed count={counts.Failed} onClick={retry} />
+        <Button onClick={retry}>
+          <Icon name="again" />
+          Retry {formatCount(counts.Failed, "failed job")}
+        </Button>
       )}
       <a class="button" href={`/compare?batch=${id}`}>
         Compare jobs
@@ -71,26 +89,5 @@ function BatchActions({ batch: { id, status, counts } }: BatchProps) {
         Show jobs
       </a>
     </>
-  );
-}
-
-interface BatchActionProps {
-  readonly onClick: () => unknown;
-}
-
-function CancelRest({ onClick }: BatchActionProps) {
-  return (
-    <Button look="danger" onClick={onClick}>
-      Cancel remaining jobs
-    </Button>
-  );
-}
-
-function RetryFailed({ count, onClick }: BatchActionProps & { readonly count: number }) {
-  return (
-    <Button onClick={onClick}>
-      <Icon name="again" />
-      Retry {count} failed jobs
-    </Button>
   );
 }

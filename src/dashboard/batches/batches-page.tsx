@@ -147,7 +147,7 @@ function BatchRow({ batch: { id, name, suite, status, ...batch } }: { batch: Bat
       <td>
         <EndedJobs counts={batch.counts} />
       </td>
-      <GatesCell gatesFailed={batch.gatesFailed} />
+      <GatesCell status={status} gatesFailed={batch.gatesFailed} />
       <td class="dim">
         <Age at={batch.createdAt} />
       </td>
@@ -157,7 +157,7 @@ function BatchRow({ batch: { id, name, suite, status, ...batch } }: { batch: Bat
 
 function BatchNameCell({ id, name, suite }: Pick<BatchSummary, "id" | "name" | "suite">) {
   return (
-    <td class="two">
+    <td class="two cut-anywhere">
       <a class="row-link" href={`/batches/${id}`}>
         {name}
       </a>

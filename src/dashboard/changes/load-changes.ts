@@ -1,29 +1,18 @@
 import { z } from "zod";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { type ModelDiff, modelDiff } from "../../contract/jobs/model-diff.ts";
-import { artifactAddress } from "../shared/addresses.ts";
+import { loadArtifact } from "../session/load-artifact.ts";
 
 /** What the page reads of a job's report. */
 const report = z.object({ changes: modelDiff.optional() });
 
 /** How the job's model differs from its baseline's; undefined where they were not compared. */
 export async function loadModelChanges(job: JobDetail): Promise<ModelDiff | undefined> {
-  const content = await loadJson(job, "diff");
+  const content = await loadArtifact(job, "diff");
   return content === undefined ? undefined : modelDiff.parse(content);
 }
 
 /** How the result differs from the job's model; undefined where there is none. */
 export async function loadResultChanges(job: JobDetail): Promise<ModelDiff | undefined> {
-  return report.optional().parse(await loadJson(job, "report"))?.changes;
-}
-
-async function loadJson(
-  { id, artifacts }: JobDetail,
-  kind: JobDetail["artifacts"][number]["kind"],
-): Promise<unknown> {
-  const file = artifacts.find((artifact) => artifact.kind === kind);
-  if (file === undefined) return undefined;
-  const answer = await fetch(artifactAddress(id, file.name));
-  if (!answer.ok) throw new Error(`${file.name} cannot be loaded: status ${answer.status}`);
-  return answer.json();
+  return report.optional().parse(await loadArtifact(job, "report"))?.changes;
 }

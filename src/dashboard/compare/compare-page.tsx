@@ -10,6 +10,7 @@ import { explainWideInterval } from "../../contract/jobs/latency.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
 import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { formatCount } from "../../contract/text/format-count.ts";
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
@@ -26,8 +27,8 @@ export function ComparePage() {
   const { url } = useLocation();
   const { value, error, reload } = useLive(() => loadChosen(url), {
     of: [url],
-    concerns: ({ job }) =>
-      job !== undefined && [job.id, job.batchId].some((id) => id !== null && url.includes(id)),
+    concerns: ({ job, deletedJob }) =>
+      [job?.id, job?.batchId, deletedJob].some((id) => id && url.includes(id)),
     pauseMs: 1000,
   });
   return (
@@ -69,8 +70,9 @@ async function loadChosen(url: string): Promise<ChosenJobs> {
   const { searchParams } = new URL(url, "http://page");
   const chosen = searchParams.getAll("job").filter((id) => isId("job", id));
   const batches = searchParams.getAll("batch").filter((id) => isId("batch", id));
-  const ids = [...chosen, ...(await Promise.all(batches.map(listJobsOf))).flat()];
-  const shown = [...new Set(ids)].slice(0, mostJobs);
+  const ofBatches = (await Promise.all(batches.map(listJobsOf))).flat();
+  const ids = [...new Set([...chosen, ...ofBatches])];
+  const shown = ids.slice(0, mostJobs);
   const found = await Promise.all(shown.map(findJob));
   const jobs = found.filter((job) => job !== undefined);
   return {
@@ -145,19 +147,11 @@ const bestTitles = {
 function BestResults({ jobs, ...shown }: BestResultsProps) {
   const good = jobs.filter(isShippable);
   if (good.length === 0) {
-    const isPlanned = jobs.every(({ dryRun }) => dryRun);
+    const [title, text] = explainNone(jobs);
     return (
       <section class="card c12 best-none">
-        <b>
-          {isPlanned
-            ? "These are dry runs, which have no result."
-            : "None of these results passes its gates."}
-        </b>
-        <span class="soft">
-          {isPlanned
-            ? "Their sizes are predicted."
-            : "The chart shows how far each is from the limits."}
-        </span>
+        <b>{title}</b>
+        <span class="soft">{text}</span>
       </section>
     );
   }
@@ -168,6 +162,25 @@ function BestResults({ jobs, ...shown }: BestResultsProps) {
       ))}
     </>
   );
+}
+
+/** Why none of the jobs has a result that may be shipped. */
+function explainNone(jobs: readonly JobSummary[]): readonly [title: string, text: string] {
+  const ended = jobs.filter(({ status }) => isTerminal(status));
+  if (ended.length < jobs.length) {
+    const all = formatCount(jobs.length, "job has", "jobs have");
+    return ["No result passes its gates yet.", `${ended.length} of ${all} ended.`];
+  }
+  if (jobs.every(({ dryRun }) => dryRun)) {
+    return ["These are dry runs, which have no result.", "Their sizes are predicted."];
+  }
+  if (jobs.every(({ status, dryRun }) => dryRun || status !== "Completed")) {
+    return ["None of these jobs has a result.", "Their pages say why."];
+  }
+  return [
+    "None of these results passes its gates.",
+    "The chart shows how far each is from the limits.",
+  ];
 }
 
 interface BestResultProps extends BestResultsProps {

@@ -103,6 +103,8 @@ interface FigureRow {
   readonly format: (value: number, job: Job) => string;
   /** Undefined where neither is better. */
   readonly best?: "least" | "most";
+  /** Whether figures of different models say nothing of each other. */
+  readonly isOfModel?: boolean;
   /** Whether the best figure is known to be better than the others; by default it is. */
   readonly isSure?: (best: Job, others: readonly Job[]) => boolean;
 }
@@ -112,8 +114,11 @@ const figureRows: readonly FigureRow[] = [
     title: "Size",
     read: ({ telemetry }) => telemetry.size?.resultBytes,
     format: (bytes, { telemetry }) =>
-      `${formatBytes(bytes)}, ${Math.round(100 * (telemetry.size?.ratio ?? 1))} %`,
+      `${formatBytes(bytes)}, ${Math.round(100 * (telemetry.size?.ratio ?? 1))} %` +
+      (telemetry.size?.predicted ? ", predicted" : ""),
     best: "least",
+    isOfModel: true,
+    isSure: ({ telemetry }) => !telemetry.size?.predicted,
   },
   {
     title: "Accuracy (SQNR)",
@@ -145,12 +150,14 @@ const figureRows: readonly FigureRow[] = [
     read: ({ telemetry }) => telemetry.memory?.resultPeakBytes,
     format: formatBytes,
     best: "least",
+    isOfModel: true,
   },
   {
     title: "GPU memory",
     read: ({ telemetry }) => telemetry.memory?.resultGpuBytes,
     format: formatBytes,
     best: "least",
+    isOfModel: true,
   },
   {
     title: "Weights changed",
@@ -222,10 +229,18 @@ function isKnown(value: number | null | undefined): value is number {
 }
 
 function FigureCells({ row, jobs }: CompareTableProps & { readonly row: FigureRow }) {
-  const { title, term, read, format, best, isSure = () => true } = row;
-  const values = jobs.map(({ job }) => read(job)).filter(isKnown);
-  const differ = new Set(values).size > 1;
+  const { title, term, read, format, isOfModel = false, isSure = () => true } = row;
+  const models = new Set(jobs.map(({ job }) => job.model.name)).size;
+  const best = isOfModel && models > 1 ? undefined : row.best;
+  const measured = jobs.flatMap(({ job }) => {
+    const value = read(job);
+    return isKnown(value) ? [{ value, text: format(value, job) }] : [];
+  });
+  // Figures that are shown alike are equal to people.
+  const differ = new Set(measured.map(({ text }) => text)).size > 1;
+  const values = measured.map(({ value }) => value);
   const wanted = best === "least" ? Math.min(...values) : Math.max(...values);
+  const wantedText = measured.find(({ value }) => value === wanted)?.text;
   return (
     <tr>
       <th scope="row">
@@ -240,10 +255,11 @@ function FigureCells({ row, jobs }: CompareTableProps & { readonly row: FigureRo
             </td>
           );
         const others = jobs.flatMap((each) => (each.job === job ? [] : each.job));
-        const isBest = best !== undefined && differ && value === wanted && isSure(job, others);
+        const text = format(value, job);
+        const isBest = best !== undefined && differ && text === wantedText && isSure(job, others);
         return (
           <td key={job.id}>
-            {format(value, job)}
+            {text}
             {isBest && <span class="best">best</span>}
           </td>
         );

@@ -1,3 +1,4 @@
+import { toConnectionError } from "../session/service.ts";
 import { trustWorkerAddress } from "../shared/trust-worker-address.ts";
 import type { GraphAnswer } from "./graph-worker.ts";
 import graphWorkerAddress from "./graph-worker.ts?worker&url";
@@ -11,7 +12,7 @@ export async function loadGraph(
   { side, at }: { readonly side: GraphSide; readonly at: GraphPlace },
   signal: AbortSignal,
 ): Promise<DrawnGraph> {
-  const answer = await fetch(address, { signal });
+  const answer = await fetch(address, { signal }).catch(toConnectionError);
   if (!answer.ok) throw new Error(`The graph cannot be loaded: status ${answer.status}`);
   const content = await answer.arrayBuffer();
   const worker = new Worker(trustWorkerAddress(graphWorkerAddress), { type: "module" });

@@ -1,11 +1,10 @@
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { ProgressBar } from "../shared/status.tsx";
-import { useLive } from "../live/use-live.ts";
+import { useUsage } from "../live/use-usage.ts";
 
 export function UsageCard() {
-  const { value: usage, error, reload } = useLive(() => service.call("getUsage", {}));
+  const { value: usage, error, reload } = useUsage();
   return (
     <section class="card c12">
       <header>

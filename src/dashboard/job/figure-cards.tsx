@@ -1,6 +1,7 @@
 import { summarizeJob } from "../../contract/jobs/summarize-job.ts";
 import { sampleNames } from "../../contract/jobs/figure-names.ts";
-import { type GateName, gateTable } from "../../contract/jobs/gate-table.ts";
+import { formatLimit, formatLimited } from "../../contract/jobs/describe-gate.ts";
+import { type GateKind, type GateName, gateTable } from "../../contract/jobs/gate-table.ts";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import {
   explainWideInterval,
@@ -10,7 +11,7 @@ import {
 } from "../../contract/jobs/latency.ts";
 import { nextStep } from "../../contract/jobs/next-steps.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { formatTimes } from "../../contract/text/format-figure.ts";
+import { formatDecibels, formatTimes } from "../../contract/text/format-figure.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import type { TermName } from "../../contract/jobs/terms.ts";
 import {
@@ -37,13 +38,13 @@ interface FigureCardsProps {
 /** Size, accuracy and latency, each with its gate on a scale and beside the baseline's. */
 export function FigureCards({ job, wasLive }: FigureCardsProps) {
   const { size, accuracy, latency } = job.telemetry;
-  const { gateLimits, baseline } = job;
+  const { baseline } = job;
   const changes = compareFigures(summarizeJob(job));
   const uncompared = explainUncompared(job);
   const describe = (gate: LimitedGate, figure: ComparedFigure) => ({
-    limit: gateLimits[gate],
-    warns: gateLimits.warnGates?.includes(gate) ?? false,
-    growth: { gate: changeGates[gate], limit: gateLimits[changeGates[gate]], job },
+    gate,
+    limit: job.gateLimits[gate],
+    job,
     change: changes.find((each) => each.figure === figure),
     whyNot: uncompared.find((each) => each.figure === figure)?.why,
     commit: baseline && describeCommit(baseline),
@@ -95,18 +96,10 @@ const changeGates = {
   maxLatencyRatio: "maxLatencyRegression",
 } as const satisfies Record<LimitedGate, GateName>;
 
-interface Growth {
-  readonly gate: GateName;
+interface LimitProps {
+  readonly gate: LimitedGate;
   readonly limit: number | undefined;
   readonly job: JobDetail;
-}
-
-interface LimitProps {
-  readonly limit: number | undefined;
-  /** What stands in place of a limit that there is not. */
-  readonly growth: Growth;
-  /** Whether a figure beyond the limit warns, and does not fail. */
-  readonly warns: boolean;
   /** Against the baseline; undefined where the two cannot be compared. */
   readonly change: FigureChange | undefined;
   /** Why they cannot. */
@@ -119,16 +112,17 @@ interface SizeCardProps extends LimitProps {
   readonly size: NonNullable<Telemetry["size"]>;
 }
 
-function SizeCard({ size, limit, ...judged }: SizeCardProps) {
+function SizeCard({ size, ...limited }: SizeCardProps) {
   const { resultBytes, originalBytes, ratio, predicted } = size;
+  const share = sayFigure(limited, ratio) ?? formatPercentage(ratio);
   return (
     <FigureCard
       title={predicted ? "Size, predicted" : "Size"}
       big={formatBytes(resultBytes)}
-      beside={`${formatPercentage(ratio)} of ${formatBytes(originalBytes)}`}
+      beside={`${share} of ${formatBytes(originalBytes)}`}
       below={formatSaving(originalBytes - resultBytes)}
-      scale={{ from: 0, to: 1, format: formatPercentage, value: ratio, limit, bound: "max" }}
-      {...judged}
+      scale={{ from: 0, to: 1, format: formatPercentage, value: ratio }}
+      {...limited}
     />
   );
 }
@@ -137,7 +131,7 @@ interface AccuracyCardProps extends LimitProps {
   readonly accuracy: NonNullable<Telemetry["accuracy"]>;
 }
 
-function AccuracyCard({ accuracy, limit, ...judged }: AccuracyCardProps) {
+function AccuracyCard({ accuracy, ...limited }: AccuracyCardProps) {
   const { sqnrDb, cosine, samples, data, level, outputs, language } = accuracy;
   const worst = outputs.length > 1 ? `Worst of ${outputs.length} outputs, on` : "On";
   // A ruined result lies below 0, and must not look as if it were 0.
@@ -147,15 +141,15 @@ function AccuracyCard({ accuracy, limit, ...judged }: AccuracyCardProps) {
     <FigureCard
       title="Accuracy"
       term="sqnr"
-      big={`${sqnrDb.toFixed(1).replace("-", "−")} dB`}
+      big={(sayFigure(limited, sqnrDb) ?? formatDecibels(sqnrDb)).replace("-", "−")}
       beside={
         language === undefined
           ? `cosine ${cosine.toFixed(4)}`
           : `perplexity ×${language.perplexityRatio.toFixed(3)}`
       }
       below={level === "weights" ? "Worst of all weights" : measured}
-      scale={{ from: leastDb, to: 60, format: formatWholeDb, value: sqnrDb, limit, bound: "min" }}
-      {...judged}
+      scale={{ from: leastDb, to: 60, format: formatWholeDb, value: sqnrDb }}
+      {...limited}
     />
   );
 }
@@ -170,7 +164,7 @@ const judgements = {
   same: "no measurable difference from the original",
 } as const;
 
-function LatencyCard({ latency, limit, ...judged }: LatencyCardProps) {
+function LatencyCard({ latency, ...limited }: LatencyCardProps) {
   const { ratio, ratioLow, ratioHigh, original, result, shapes = [] } = latency;
   const medians = `${formatMs(result.p50Ms)}, original ${formatMs(original.p50Ms)}`;
   const judgement = explainWideInterval(latency) ?? judgements[judgeRatio(latency)];
@@ -180,7 +174,7 @@ function LatencyCard({ latency, limit, ...judged }: LatencyCardProps) {
     <FigureCard
       title="Latency"
       term="latency"
-      big={formatTimes(ratio)}
+      big={sayFigure(limited, ratio) ?? formatTimes(ratio)}
       beside={describeInterval(latency)}
       below={
         shapes.length > 0
@@ -195,10 +189,8 @@ function LatencyCard({ latency, limit, ...judged }: LatencyCardProps) {
         low: ratioLow,
         high: ratioHigh,
         original: 1,
-        limit,
-        bound: "max",
       }}
-      {...judged}
+      {...limited}
     />
   );
 }
@@ -206,6 +198,11 @@ function LatencyCard({ latency, limit, ...judged }: LatencyCardProps) {
 function describeShape(shape: NonNullable<Latency["shapes"]>[number]): string {
   const medians = `${formatMs(shape.resultP50Ms)}, original ${formatMs(shape.originalP50Ms)}`;
   return `${formatTimes(shape.ratio)} for ${shape.inputs}: ${medians}`;
+}
+
+/** With as many decimals as tell it from its limit; undefined where it has none. */
+function sayFigure({ gate, limit }: LimitProps, value: number): string | undefined {
+  return limit === undefined ? undefined : formatLimited({ gate, limit }, value);
 }
 
 /** Empty if there is none, and where it says nothing. */
@@ -224,7 +221,7 @@ function formatWholeDb(value: number): string {
   return `${String(Math.round(value)).replace("-", "−")} dB`;
 }
 
-interface FigureCardProps extends Omit<LimitProps, "limit"> {
+interface FigureCardProps extends LimitProps {
   readonly title: string;
   /** The word that its figure is in. */
   readonly term?: TermName;
@@ -234,29 +231,20 @@ interface FigureCardProps extends Omit<LimitProps, "limit"> {
   readonly scale: Scale;
 }
 
-function FigureCard({
-  title,
-  term,
-  big,
-  beside,
-  below,
-  scale,
-  warns,
-  growth,
-  ...compared
-}: FigureCardProps) {
+function FigureCard({ title, term, big, beside, below, scale, ...limited }: FigureCardProps) {
+  const { gate, limit } = limited;
   return (
     <section class="card figure c4">
       <h2>
         <Term name={term}>{title}</Term>
-        <Verdict scale={scale} warns={warns} growth={growth} />
+        <Verdict {...limited} />
       </h2>
       <div class="big">
         {big} <small>{beside}</small>
       </div>
       <p title={below}>{below}</p>
-      <ChangeLine {...compared} />
-      <FigureScale scale={scale} />
+      <ChangeLine {...limited} />
+      <FigureScale scale={scale} gate={gate} limit={limit} />
     </section>
   );
 }
@@ -280,32 +268,24 @@ function ChangeLine({ change, whyNot, commit }: Pick<LimitProps, "change" | "why
   );
 }
 
-/** Whether the figure is within its limit, as far as its interval says. */
-function Verdict({ scale, warns, growth }: Pick<FigureCardProps, "scale" | "warns" | "growth">) {
-  const { limit, bound, value, low = value, high = value, format } = scale;
-  if (limit === undefined) return <GrowthVerdict {...growth} />;
-  const relation = bound === "max" ? "≤" : "≥";
-  const [best, worst] = bound === "max" ? [low - limit, high - limit] : [limit - high, limit - low];
-  const words = `${relation} ${format(limit)}`;
-  if (best > 0 && !warns) return <ToneSign tone="bad" icon="bad" words={`fails ${words}`} />;
-  if (best > 0) return <ToneSign tone="warn" icon="warn" words={`misses ${words}`} />;
-  if (worst > 0) return <ToneSign tone="warn" icon="warn" words={`uncertain: ${words}`} />;
-  return <ToneSign tone="calm" icon="check" words={`passes ${words}`} />;
-}
-
-/** The verdict on how much worse than the baseline's the figure is, where that is limited. */
-function GrowthVerdict({ gate, limit, job: { gates, baseline } }: Growth) {
+/** What the gate on the figure found, or that on how much worse than the baseline's it is. */
+function Verdict({ gate, limit: ownLimit, job }: LimitProps) {
+  const name = ownLimit === undefined ? changeGates[gate] : gate;
+  const limit = job.gateLimits[name];
   if (limit === undefined) return <span class="dim">no limit</span>;
-  const { title, format } = gateTable[gate];
-  const words = `${title.split(" ")[0]?.toLowerCase()} ≤ ${format(limit, 6)}`;
-  const result = gates.find((each) => each.gate === gate);
+  const { title, bound }: GateKind = gateTable[name];
+  const subject = name === gate ? "" : `${title.split(" ")[0]?.toLowerCase()} `;
+  const words = `${subject}${bound === "max" ? "≤" : "≥"} ${formatLimit({ gate: name, limit })}`;
+  const result = job.gates.find((each) => each.gate === name);
   if (result === undefined) return <span class="dim">{words}</span>;
-  if (lacksBaseline(result, baseline !== null)) {
+  if (lacksBaseline(result, job.baseline !== null)) {
     return <span class="dim">{words}, no baseline yet</span>;
   }
   if (result.passed) return <ToneSign tone="calm" icon="check" words={`passes ${words}`} />;
   if (result.level === "fail") return <ToneSign tone="bad" icon="bad" words={`fails ${words}`} />;
-  return <ToneSign tone="warn" icon="warn" words={`misses ${words}`} />;
+  // A gate that could not decide says why.
+  const verb = result.note === undefined ? "misses " : "uncertain: ";
+  return <ToneSign tone="warn" icon="warn" words={verb + words} />;
 }
 
 interface Scale {
@@ -318,28 +298,27 @@ interface Scale {
   readonly low?: number | undefined;
   readonly high?: number | undefined;
   readonly original?: number;
-  readonly limit: number | undefined;
-  readonly bound: "max" | "min";
 }
 
 /** Half the room that a label takes of the scale. */
 const labelPercent = 16;
 
-interface ScaleProps {
+interface ScaleProps extends Pick<LimitProps, "gate" | "limit"> {
   readonly scale: Scale;
 }
 
 /** A figure on its scale: interval, value, original and limit. Words beside it say the same. */
-function FigureScale({ scale }: ScaleProps) {
-  const { value, low = value, high = value, limit } = scale;
+function FigureScale({ scale, gate, limit }: ScaleProps) {
+  const { value, low = value, high = value } = scale;
   const [start, end] = [placeOnScale(scale, low), placeOnScale(scale, high)];
+  const limitAt = limit === undefined ? undefined : placeOnScale(scale, limit);
   return (
     <div class="scale" aria-hidden="true">
-      {limit !== undefined && <Beyond scale={scale} at={placeOnScale(scale, limit)} />}
+      {limitAt !== undefined && <Beyond bound={gateTable[gate].bound} at={limitAt} />}
       <i class="range" style={{ left: `${start}%`, width: `${end - start}%` }} />
-      <Marks scale={scale} />
+      <Marks scale={scale} gate={gate} limit={limit} />
       <i class="dot" style={{ left: `${placeOnScale(scale, value)}%` }} />
-      <Ends scale={scale} />
+      <Ends scale={scale} marks={listMarks(scale, limit)} />
     </div>
   );
 }
@@ -349,30 +328,34 @@ function placeOnScale({ from, to }: Scale, at: number): number {
   return (100 * (Math.min(to, Math.max(from, at)) - from)) / (to - from);
 }
 
-function listMarks(scale: Scale): number[] {
-  const { original, limit } = scale;
-  return [original, limit].flatMap((at) => (at === undefined ? [] : [placeOnScale(scale, at)]));
+function listMarks(scale: Scale, limit: number | undefined): number[] {
+  const marks = [scale.original, limit];
+  return marks.flatMap((at) => (at === undefined ? [] : [placeOnScale(scale, at)]));
 }
 
-function Marks({ scale }: ScaleProps) {
-  const { original, limit, format } = scale;
-  const [first = 0, last = first] = listMarks(scale);
+function Marks({ scale, gate, limit }: ScaleProps) {
+  const [first = 0, last = first] = listMarks(scale, limit);
   const isCrowded = last !== first && Math.abs(last - first) < 2 * labelPercent;
   const [before, behind] = first <= last ? ["end", "start"] : ["start", "end"];
-  const text = limit === undefined ? "" : `limit ${format(limit)}`;
   return (
     <>
-      {original !== undefined && (
+      {scale.original !== undefined && (
         <Mark look="" at={first} text="original" side={isCrowded ? before : ""} />
       )}
-      {text !== "" && <Mark look="limit" at={last} text={text} side={isCrowded ? behind : ""} />}
+      {limit !== undefined && (
+        <Mark
+          look="limit"
+          at={last}
+          text={`limit ${formatLimit({ gate, limit })}`}
+          side={isCrowded ? behind : ""}
+        />
+      )}
     </>
   );
 }
 
 /** What the ends of the scale stand for, where no other label is. */
-function Ends({ scale }: ScaleProps) {
-  const marks = listMarks(scale);
+function Ends({ scale, marks }: { readonly scale: Scale; readonly marks: readonly number[] }) {
   const isFree = (at: number) => marks.every((mark) => Math.abs(mark - at) > labelPercent);
   return (
     <>
@@ -382,7 +365,7 @@ function Ends({ scale }: ScaleProps) {
   );
 }
 
-function Beyond({ scale: { bound }, at }: ScaleProps & { readonly at: number }) {
+function Beyond({ bound, at }: Pick<GateKind, "bound"> & { readonly at: number }) {
   const [left, width] = bound === "max" ? [at, 100 - at] : [0, at];
   return <i class="over" style={{ left: `${left}%`, width: `${width}%` }} />;
 }

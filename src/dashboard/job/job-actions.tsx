@@ -8,7 +8,7 @@ import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
 import { artifactAddress } from "../shared/addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
-import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
+import { RemovalDialog } from "../shared/dialog.tsx";
 import { findDownload } from "../shared/find-download.ts";
 import { loadDialog } from "../shared/load-later.tsx";
 import { Menu } from "../shared/menu.tsx";
@@ -45,7 +45,7 @@ export function JobActions({ job }: { readonly job: JobDetail }) {
               Share
             </Button>
           )}
-          {isTerminal(job.status) && mayDo("deleteWork") && (
+          {isTerminal(job.status) && job.batchId === null && mayDo("deleteWork") && (
             <Button look="quiet danger" onClick={open("delete")}>
               Delete
             </Button>
@@ -136,25 +136,22 @@ function JobDialog({ job, name, onClose }: JobDialogProps) {
 
 function DeleteDialog({ job, onClose }: { readonly job: JobDetail; readonly onClose: () => void }) {
   const { route } = useLocation();
-  const failure = useSignal<unknown>(undefined);
-  const remove = () =>
-    service.callEmpty("deleteJob", { params: { id: job.id } }).then(
-      () => route(job.batchId === null ? "/jobs" : `/batches/${job.batchId}`),
-      (error: unknown) => (failure.value = error),
-    );
+  const remove = async () => {
+    await service.callEmpty("deleteJob", { params: { id: job.id } });
+    route("/jobs");
+  };
   return (
-    <Dialog title={`Delete ${job.name}`} onClose={onClose}>
-      <MaybeError error={failure.value} />
+    <RemovalDialog
+      title={`Delete ${job.name}`}
+      keep="Keep the job"
+      remove="Delete the job"
+      onKeep={onClose}
+      onRemove={remove}
+    >
       <p>
         Its result, log, figures and the baselines that it recorded are deleted for good. Links to
         its files end.
       </p>
-      <DialogRemovalEnd
-        keep="Keep the job"
-        onKeep={onClose}
-        remove="Delete the job"
-        onRemove={() => void remove()}
-      />
-    </Dialog>
+    </RemovalDialog>
   );
 }

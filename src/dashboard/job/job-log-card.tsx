@@ -45,7 +45,7 @@ export function JobLogCard({ job: { id: jobId } }: { readonly job: JobDetail }) 
       <LogView
         lines={listShownLines(log, folded.value)}
         isFollowing={isFollowing}
-        shown={findShown(search, hit.value)}
+        shown={folded.value.size === 0 ? findShown(search, hit.value) : undefined}
         wanted={search.wanted.value}
       />
     </section>
@@ -168,6 +168,13 @@ function LogView({ lines, isFollowing, shown, wanted }: LogViewProps) {
   const top = useSignal(0);
   const { count } = lines;
   useScrolling(view, { count, shown, isFollowing: isFollowing.value });
+  const scroll = ({ currentTarget }: { readonly currentTarget: HTMLElement }) => {
+    const { scrollTop, scrollHeight, clientHeight } = currentTarget;
+    const isAtEnd = scrollHeight - scrollTop - clientHeight < linePx;
+    // Somebody who goes back to read is not taken to the end by the next line.
+    if (scrollTop < top.peek() && !isAtEnd) isFollowing.value = false;
+    top.value = scrollTop;
+  };
   return (
     <div
       ref={view}
@@ -176,8 +183,8 @@ function LogView({ lines, isFollowing, shown, wanted }: LogViewProps) {
       role="log"
       aria-label="Terminal output"
       aria-live="off"
-      onScroll={({ currentTarget }) => (top.value = currentTarget.scrollTop)}
-      onWheel={() => (isFollowing.value = false)}
+      onScroll={scroll}
+      onWheel={({ deltaY }) => deltaY < 0 && (isFollowing.value = false)}
     >
       <Lines lines={lines} top={top.value} shown={shown} wanted={wanted} />
     </div>

@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { delay } from "../../limits/retry.ts";
 import type { LogLine } from "../../contract/jobs/log.ts";
 import { service } from "../session/service.ts";
+import { onReconnect } from "../shared/connection-state.ts";
 
 /** Work after which the page may answer a person: a long log comes faster than it is read. */
 const workMs = 8;
@@ -18,13 +19,21 @@ export class JobLog {
   readonly #counts = new Map<string, number>();
   #frame = 0;
 
-  /** Reads until the job has ended. @returns a function that ends it */
+  /** Reads until the job has ended, again once the service is back. @returns a function that ends it */
   follow(jobId: string): () => void {
     const stop = new AbortController();
-    this.#read(jobId, stop.signal).catch((error: unknown) => {
-      if (!stop.signal.aborted) this.error.value = error;
-    });
-    return () => stop.abort();
+    const read = () => {
+      this.error.value = undefined;
+      this.#read(jobId, stop.signal).catch((error: unknown) => {
+        if (!stop.signal.aborted) this.error.value = error;
+      });
+    };
+    const stopReturns = onReconnect(() => this.error.peek() !== undefined && read());
+    read();
+    return () => {
+      stopReturns();
+      stop.abort();
+    };
   }
 
   async #read(jobId: string, ending: AbortSignal): Promise<void> {

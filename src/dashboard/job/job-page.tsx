@@ -27,6 +27,7 @@ import { artifactAddress } from "../shared/addresses.ts";
 import { Icon } from "../shared/button.tsx";
 import { flattenFields } from "../shared/format.ts";
 import { isGone, MissingPage } from "../shared/missing-page.tsx";
+import { MaybeError } from "../shared/notice.tsx";
 import { Term } from "../shared/term.tsx";
 
 /** Everything about one job, live. */
@@ -53,7 +54,7 @@ function LiveJob({ id }: { id: string }) {
 
 /** The parts of the page in the order of interest. */
 function JobSheet({ job }: { readonly job: JobDetail }) {
-  const { value, error } = useLive(() => loadWeights(job), { of: [job.artifacts.length] });
+  const { value, error, reload } = useLive(() => loadWeights(job), { of: [job.artifacts.length] });
   const weights = value ?? noWeights;
   // Who watches a job reads its log: what is above it has a fixed height, and all else is below.
   const wasLive = useRef(!isTerminal(job.status)).current;
@@ -71,6 +72,11 @@ function JobSheet({ job }: { readonly job: JobDetail }) {
         {wasLive && <JobTimeline job={job} />}
         {areWeightsKnown && (
           <>
+            {error !== undefined && (
+              <div class="c12">
+                <MaybeError error={error} retry={reload} />
+              </div>
+            )}
             <JobFindings job={job} weights={weights} />
             {!wasLive && <JobTimeline job={job} />}
             {!wasLive && log}

@@ -4,7 +4,7 @@ import { findWeightFiles, sayWeightFiles } from "../../contract/jobs/weight-file
 import { service } from "../session/service.ts";
 import { Button, Command } from "../shared/button.tsx";
 import { Dialog } from "../shared/dialog.tsx";
-import { Field } from "../shared/field.tsx";
+import { SelectField } from "../shared/field.tsx";
 import { findDownload } from "../shared/find-download.ts";
 import { formatExactTime } from "../shared/format.ts";
 import { MaybeError } from "../shared/notice.tsx";
@@ -30,19 +30,26 @@ export function ShareDialog({ job, onClose }: { readonly job: JobDetail; onClose
   );
 }
 
+interface MadeLink {
+  /** The choices that it was made for. */
+  readonly of: string;
+  readonly url: string;
+  readonly expiresAt: string;
+}
+
 function FileLink({ job }: { readonly job: JobDetail }) {
   const file = useSignal(findDownload(job.artifacts) ?? job.artifacts[0]?.name ?? "");
   const validity = useSignal("1 day");
-  const link = useSignal<{ readonly url: string; readonly expiresAt: string } | undefined>(
-    undefined,
-  );
+  const link = useSignal<MadeLink | undefined>(undefined);
   const failure = useSignal<unknown>(undefined);
   const needed = findWeightFiles(job.artifacts, file.value);
+  const of = `${file.value} ${validity.value}`;
   const make = () => {
+    failure.value = undefined;
     const params = { id: job.id, name: file.value };
     const body = { expiresInSeconds: validities[validity.value], withSummary: true };
     return service.call("linkArtifact", { params, body }).then(
-      (made) => (link.value = made),
+      (made) => (link.value = { ...made, of }),
       (error: unknown) => (failure.value = error),
     );
   };
@@ -54,16 +61,16 @@ function FileLink({ job }: { readonly job: JobDetail }) {
       </p>
       <MaybeError error={failure.value} />
       <div class="columns">
-        <Choice
+        <SelectField
           label="File"
           value={file.value}
-          options={job.artifacts.map(({ name }) => name)}
+          options={job.artifacts.map(({ name }) => [name, name])}
           onChange={(name) => (file.value = name)}
         />
-        <Choice
+        <SelectField
           label="Valid for"
           value={validity.value}
-          options={Object.keys(validities)}
+          options={Object.keys(validities).map((name) => [name, name])}
           onChange={(name) => (validity.value = name)}
         />
       </div>
@@ -74,7 +81,7 @@ function FileLink({ job }: { readonly job: JobDetail }) {
         </p>
       )}
       <Button onClick={make}>Create a link</Button>
-      {link.value && (
+      {link.value?.of === of && (
         <div role="status">
           <Command
             text={new URL(link.value.url, location.origin).href}
@@ -84,30 +91,5 @@ function FileLink({ job }: { readonly job: JobDetail }) {
         </div>
       )}
     </>
-  );
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly value: string;
-  readonly options: readonly string[];
-  readonly onChange: (value: string) => void;
-}
-
-function Choice({ label, value, options, onChange }: ChoiceProps) {
-  return (
-    <Field label={label}>
-      {({ id }) => (
-        <select
-          id={id}
-          value={value}
-          onChange={({ currentTarget }) => onChange(currentTarget.value)}
-        >
-          {options.map((option) => (
-            <option key={option}>{option}</option>
-          ))}
-        </select>
-      )}
-    </Field>
   );
 }

@@ -4,9 +4,10 @@ import { useMemo } from "preact/hooks";
 import { z } from "zod";
 import type { JobDetail } from "../../contract/jobs/job.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { artifactAddress, graphHash } from "../shared/addresses.ts";
+import { graphHash } from "../shared/addresses.ts";
 import { Button } from "../shared/button.tsx";
 import { sqnrThresholdsDb } from "../shared/figures.ts";
+import { loadArtifact } from "../session/load-artifact.ts";
 import { TableHead } from "../shared/table-head.tsx";
 
 const shownAtFirst = 12;
@@ -23,11 +24,16 @@ export function WeightTable({ weights }: { readonly weights: readonly ReportedWe
     [weights, wanted.value, order.value],
   );
   const shown = rows.slice(0, isWhole.value ? mostRows : shownAtFirst);
+  const toggle = () => {
+    isWhole.value = !isWhole.value;
+    // Of the few that are shown, nothing says what was searched for.
+    [wanted.value, order.value] = ["", "worst first"];
+  };
   return (
     <section id="weights" class="card c7">
-      <WeightsHead weights={weights}>
+      <WeightsHead weights={weights} order={order.value}>
         {weights.length > shownAtFirst && (
-          <Button look="quiet" onClick={() => (isWhole.value = !isWhole.value)}>
+          <Button look="quiet" onClick={toggle}>
             {isWhole.value ? "Show fewer" : "Show all weights"}
           </Button>
         )}
@@ -92,16 +98,17 @@ function WeightTools({ wanted, order, found }: WeightToolsProps) {
 
 interface WeightsHeadProps {
   readonly weights: readonly ReportedWeight[];
+  readonly order: WeightOrder;
   readonly children: ComponentChildren;
 }
 
-function WeightsHead({ weights, children }: WeightsHeadProps) {
+function WeightsHead({ weights, order, children }: WeightsHeadProps) {
   const changed = weights.filter(({ form }) => form !== null).length;
   return (
     <header>
       <h2>Weights</h2>
       <span class="dim">
-        {changed} of {weights.length} changed, worst first
+        {changed} of {weights.length} changed, {order}
       </span>
       <span class="grow" />
       {children}
@@ -209,12 +216,9 @@ const report = z.object({
 export type ReportedWeight = z.infer<typeof report>["weights"][number];
 
 /** The weights of a job's report, the worst first and those that did not change last. */
-export async function loadWeights({ id, artifacts }: JobDetail): Promise<ReportedWeight[]> {
-  const file = artifacts.find(({ kind }) => kind === "report");
-  if (file === undefined) return [];
-  const answer = await fetch(artifactAddress(id, file.name));
-  if (!answer.ok) throw new Error(`The report cannot be loaded: status ${answer.status}`);
-  return report.parse(await answer.json()).weights.toSorted(orders["worst first"]);
+export async function loadWeights(job: JobDetail): Promise<ReportedWeight[]> {
+  const { weights = [] } = report.optional().parse(await loadArtifact(job, "report")) ?? {};
+  return weights.toSorted(orders["worst first"]);
 }
 
 function errorRank({ error }: ReportedWeight): number {

@@ -8,7 +8,7 @@ import { service } from "../session/service.ts";
 import { mayDo } from "../session/session.ts";
 import { compareAddress } from "../shared/addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
-import { DialogRemovalEnd, Dialog } from "../shared/dialog.tsx";
+import { RemovalDialog } from "../shared/dialog.tsx";
 import { sayError } from "../shared/notice.tsx";
 import { useStart } from "../shared/use-start.ts";
 
@@ -82,15 +82,15 @@ function BulkChanges({ jobs, run }: BulkChangesProps) {
         </Button>
       )}
       {isAsking.value && (
-        <Dialog title={`Delete ${sayJobs(ended.length)}`} onClose={() => (isAsking.value = false)}>
+        <RemovalDialog
+          title={`Delete ${sayJobs(ended.length)}`}
+          keep="Keep"
+          remove="Delete"
+          onKeep={() => (isAsking.value = false)}
+          onRemove={remove}
+        >
           <p>Their results, logs and figures are deleted for good.</p>
-          <DialogRemovalEnd
-            keep="Keep"
-            onKeep={() => (isAsking.value = false)}
-            remove="Delete"
-            onRemove={remove}
-          />
-        </Dialog>
+        </RemovalDialog>
       )}
     </>
   );

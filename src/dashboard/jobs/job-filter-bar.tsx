@@ -46,20 +46,23 @@ function StatusTabs({ filters }: { readonly filters: JobFilters }) {
     concerns: ({ job, deletedJob }) => job !== undefined || deletedJob !== undefined,
     pauseMs: 1000,
   });
-  const isCurrent = (status: JobFilters["status"]) => status.join() === filters.status.join();
   return (
     <nav class="tabs" aria-label="Status">
       {Object.entries(statusTabs).map(([title, status]) => (
         <a
           key={title}
           href={jobListAddress({ ...filters, status })}
-          aria-current={isCurrent(status) ? "true" : undefined}
+          aria-current={isSame(status, filters.status) ? "true" : undefined}
         >
           {title} {value && <b>{formatJobCount(value.counts, status)}</b>}
         </a>
       ))}
     </nav>
   );
+}
+
+function isSame(one: JobFilters["status"], other: JobFilters["status"]): boolean {
+  return one.join() === other.join();
 }
 
 interface ChipProps {
@@ -84,7 +87,9 @@ function listChips(filters: JobFilters): ChipProps[] {
     const href = jobListAddress({ ...filters, [name]: undefined });
     return value === undefined ? [] : [{ name, value, href }];
   });
-  const several = (["label", "search"] as const).flatMap((list) =>
+  const hasTab = Object.values(statusTabs).some((status) => isSame(status, filters.status));
+  const lists = hasTab ? (["label", "search"] as const) : (["status", "label", "search"] as const);
+  const several = lists.flatMap((list) =>
     filters[list].map((value) => {
       const others = filters[list].filter((other) => other !== value);
       const name = list === "search" ? "model has" : list;

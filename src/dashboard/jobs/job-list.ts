@@ -50,6 +50,10 @@ export class JobList {
     return this.hasMore && this.#filters.sort === "newest";
   }
 
+  get order(): JobOrder {
+    return this.#filters.sort;
+  }
+
   /** In how many ways the accuracy of jobs was measured that are sorted by it. */
   get accuracyWays(): number {
     if (this.#filters.sort !== "most accurate") return 0;

@@ -49,13 +49,13 @@ export function JobTable({ list, rows, selected }: JobTableProps) {
   }, [end, rows.length]);
   return (
     <div class="card wide">
-      <table class="jobs" aria-rowcount={list.hasMore ? -1 : rows.length}>
-        <caption class="sr">Jobs, newest first</caption>
+      <table class="jobs" aria-rowcount={list.hasMore ? -1 : rows.length + 1}>
+        <caption class="sr">Jobs, {list.order} first</caption>
         <JobTableHead />
         <tbody ref={body}>
           <Spacer px={start * rowPx} />
-          {rows.slice(start, end).map((row) => (
-            <JobRow key={row.peek().id} row={row} selected={selected} />
+          {rows.slice(start, end).map((row, index) => (
+            <JobRow key={row.peek().id} row={row} place={start + index + 1} selected={selected} />
           ))}
           <Spacer px={(rows.length - end) * rowPx} />
         </tbody>
@@ -153,14 +153,17 @@ function toggleSelected(selected: ReadonlySet<string>, id: string): ReadonlySet<
 
 interface JobRowProps {
   readonly row: Signal<JobSummary>;
+  /** From 1. */
+  readonly place: number;
   readonly selected: Signal<ReadonlySet<string>>;
 }
 
-function JobRow({ row, selected }: JobRowProps) {
+function JobRow({ row, place, selected }: JobRowProps) {
   const job = row.value;
   const { id, status, startedAt, createdAt, finishedAt, createdBy } = job;
   return (
-    <tr aria-selected={selected.value.has(id)}>
+    // The head is the first row.
+    <tr aria-rowindex={place + 1} aria-selected={selected.value.has(id)}>
       <PickCell job={job} selected={selected} />
       <td class="two">
         <ToneSign {...judgeJob(job)} words={status} />
@@ -189,10 +192,10 @@ interface JobProps {
 /** The batch of a job, and the commit that it is of. */
 function BatchCell({ id }: { readonly id: string | null }) {
   if (id === null) return <td class="phone-off col-batch" />;
-  const { name, revision } = batchLabel(id).value ?? {};
+  const { name = id, revision } = batchLabel(id).value ?? {};
   return (
-    <td class="phone-off col-batch two cut">
-      <a href={`/batches/${id}`}>{name ?? "…"}</a>
+    <td class="phone-off col-batch two cut" title={name}>
+      <a href={`/batches/${id}`}>{name}</a>
       {revision && <small>{describeCommit(revision)}</small>}
     </td>
   );
@@ -215,7 +218,7 @@ function JobName({ job }: JobProps) {
   const { tone, words } = judgeJob(job);
   const isMissed = job.status === "Completed" && tone === "bad";
   return (
-    <td class="two cut">
+    <td class="two cut" title={job.name}>
       <a class="row-link" href={`/jobs/${job.id}`}>
         {shortJobName(job)}
       </a>

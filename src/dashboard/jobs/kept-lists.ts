@@ -1,6 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
 import type { JobFilters } from "./job-filters.ts";
 import { JobList } from "./job-list.ts";
+import { randomKey } from "../shared/random-key.ts";
 
 /** A list as somebody left it. */
 export interface KeptList {
@@ -36,7 +37,7 @@ function readEntryKey(): string {
   const state: unknown = history.state;
   const isKeyed = typeof state === "object" && state !== null && "list" in state;
   if (isKeyed && typeof state.list === "string") return state.list;
-  const key = crypto.randomUUID();
+  const key = randomKey();
   history.replaceState({ list: key }, "");
   return key;
 }

@@ -2,8 +2,7 @@ import { signal } from "@preact/signals";
 import { watchChanges } from "./service-changes.ts";
 import { isTerminal } from "../../contract/jobs/status.ts";
 import { batchAddress, jobAddress } from "../../contract/page-addresses.ts";
-import { formatCount } from "../../contract/text/format-count.ts";
-import { judgeJob } from "../shared/verdict.ts";
+import { judgeJob, sayBatchEnd } from "../shared/verdict.ts";
 
 /** Ids of the jobs and batches whose end this tab is to say. */
 export const followed = signal<ReadonlySet<string>>(new Set());
@@ -28,10 +27,7 @@ const sayEnds: Parameters<typeof watchChanges>[0] = ({ job, batch }) => {
     sayEnd(job, judgeJob(job).words, jobAddress(job.id));
   }
   if (batch !== undefined && isTerminal(batch.status)) {
-    const failed = batch.counts.Failed;
-    const words =
-      failed > 0 ? `${batch.status}: ${formatCount(failed, "job")} failed` : batch.status;
-    sayEnd(batch, words, batchAddress(batch.id));
+    sayEnd(batch, sayBatchEnd(batch), batchAddress(batch.id));
   }
 };
 

@@ -1,9 +1,9 @@
-import { requestLostSince, streamLostSince } from "../shared/connection-state.ts";
+import { access, requestLostSince, streamLostSince } from "../shared/connection-state.ts";
 import type { ServiceChange } from "../../client/follow-logs.ts";
 import { ProblemError } from "../../client/problem-error.ts";
 import { delay } from "../../limits/retry.ts";
 import { service } from "../session/service.ts";
-import { access, self } from "../session/session-state.ts";
+import { self } from "../session/session-state.ts";
 import { readServiceTime } from "../shared/clock.ts";
 
 type ChangeListener = (change: ServiceChange) => void;
@@ -32,7 +32,9 @@ export function watchChanges(listener: ChangeListener): () => void {
 /** Reads changes for as long as the page is open, in this tab or in another one. */
 export function followChanges(): void {
   channel.addEventListener("message", ({ data }: MessageEvent<Message>) => receive(data));
-  void navigator.locks.request("changes", readForAllTabs);
+  // Addresses without TLS have no locks: there each tab reads a stream.
+  if (!("locks" in navigator)) void readForAllTabs();
+  else void navigator.locks.request("changes", readForAllTabs);
 }
 
 function receive(message: Message): void {

@@ -1,4 +1,5 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
+import { isTerminal } from "../../contract/jobs/status.ts";
 import { findWeightFiles, sayWeightFiles } from "../../contract/jobs/weight-files.ts";
 import { describeResult } from "../compare/describe-result.ts";
 import { jobAddress } from "../../contract/page-addresses.ts";
@@ -12,20 +13,27 @@ import { isShippable } from "../shared/verdict.ts";
 
 const columns = { Target: "", "Smallest that passes": "", Figures: "", Download: "num" };
 
+interface BestByTargetProps {
+  readonly jobs: readonly JobSummary[];
+  /** Of which versions the jobs are; empty where there is one. */
+  readonly of: string;
+}
+
 /** For each target the smallest result that no gate speaks against. */
-export function BestByTarget({ jobs }: { readonly jobs: readonly JobSummary[] }) {
+export function BestByTarget({ jobs, of }: BestByTargetProps) {
   const byTarget = [...Map.groupBy(jobs, ({ target }) => target)];
   return (
     <section class="card c12">
       <header>
         <h2>Best result for each target</h2>
+        <span class="dim">{of}</span>
       </header>
       <div class="scrolled" tabIndex={0} role="region" aria-label="Best result for each target">
         <table>
           <TableHead columns={columns} />
           <tbody>
             {byTarget.map(([target, ofTarget]) => (
-              <BestRow key={target} target={target} job={findSmallest(ofTarget)} />
+              <BestRow key={target} target={target} jobs={ofTarget} />
             ))}
           </tbody>
         </table>
@@ -34,13 +42,20 @@ export function BestByTarget({ jobs }: { readonly jobs: readonly JobSummary[] })
   );
 }
 
-function BestRow({ target, job }: { readonly target: string; job: JobSummary | undefined }) {
+interface BestRowProps {
+  readonly target: string;
+  readonly jobs: readonly JobSummary[];
+}
+
+function BestRow({ target, jobs }: BestRowProps) {
+  const job = findSmallest(jobs);
   if (job === undefined) {
+    const isOver = jobs.every(({ status }) => isTerminal(status));
     return (
       <tr>
         <th scope="row">{target}</th>
         <td colSpan={3} class="dim">
-          no result passes its gates
+          no result passes its gates{isOver ? "" : " yet"}
         </td>
       </tr>
     );

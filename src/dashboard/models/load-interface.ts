@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { service } from "../session/service.ts";
-import { artifactAddress } from "../shared/addresses.ts";
+import { loadArtifact } from "../session/load-artifact.ts";
 
 const values = z.array(z.object({ name: z.string(), type: z.string() }));
 
@@ -13,9 +13,6 @@ export type ModelInterface = NonNullable<z.infer<typeof report>["interface"]>;
 /** What the model of a job takes and gives; undefined where its report does not say. */
 export async function loadInterface(jobId: string): Promise<ModelInterface | undefined> {
   const { artifacts } = await service.call("listArtifacts", { params: { id: jobId } });
-  const file = artifacts.find(({ kind }) => kind === "report");
-  if (file === undefined) return undefined;
-  const answer = await fetch(artifactAddress(jobId, file.name));
-  if (!answer.ok) throw new Error(`The report cannot be loaded: status ${answer.status}`);
-  return report.parse(await answer.json()).interface;
+  const content = await loadArtifact({ id: jobId, artifacts }, "report");
+  return report.optional().parse(content)?.interface;
 }

@@ -1,6 +1,7 @@
 import { useRoute } from "preact-iso";
 import "./models.css";
 import { BestByTarget } from "./best-by-target.tsx";
+import type { ModelVersion } from "./group-models.ts";
 import { UseResult } from "./use-result.tsx";
 import { VersionCard } from "./version-card.tsx";
 import { findUploadHash } from "../../contract/models/model-source.ts";
@@ -24,14 +25,15 @@ const mostJobs = "200";
 
 /** A model: its versions, its jobs, and the best result for each target. */
 export function ModelPage() {
-  const name = useRoute().params["name"] ?? "";
-  const { value, error, reload } = useLive(() => loadModel(name), {
-    of: [name],
-    concerns: ({ job, deletedJob }) => job?.model === name || deletedJob !== undefined,
+  const asked = useRoute().params["name"] ?? "";
+  const { value, error, reload } = useLive(() => loadModel(asked), {
+    of: [asked],
+    concerns: ({ job, deletedJob }) => job?.model === asked || deletedJob !== undefined,
     pauseMs: 1000,
   });
+  const [newest] = value?.versions ?? [];
+  const name = newest?.name ?? asked;
   useTitle(name);
-  const newest = value?.versions[0]?.source;
   return (
     <main id="main">
       <div class="top">
@@ -42,7 +44,7 @@ export function ModelPage() {
           <h1>{name}</h1>
         </div>
         <span class="grow" />
-        {newest !== undefined && mayDo("startWork") && <StartLinks source={newest} name={name} />}
+        {newest !== undefined && mayDo("startWork") && <StartLinks {...newest} />}
       </div>
       <MaybeError error={error} retry={reload} />
       {value === undefined && error === undefined && <Loading />}
@@ -52,7 +54,7 @@ export function ModelPage() {
   );
 }
 
-function StartLinks({ source, name }: { readonly source: string; readonly name: string }) {
+function StartLinks({ source, name }: ModelVersion) {
   const query = new URLSearchParams({ model: source, name });
   return (
     <>
@@ -82,24 +84,45 @@ async function loadModel(name: string) {
   const versions = all.filter(
     (version) => version.name === name || findUploadHash(version.source) === name,
   );
-  const query = { model: versions[0]?.name ?? name, limit: mostJobs };
-  const { jobs } = await service.call("listJobSummaries", { query });
-  return { versions, jobs: jobs.filter(({ dryRun }) => !dryRun) };
+  const model = versions[0]?.name ?? name;
+  const jobs = await listJobs({ model });
+  return { versions, jobs, newest: await findNewest(versions, jobs) };
+}
+
+/** Versions that are looked through for one with a result. */
+const mostTried = 5;
+
+/** Jobs of the newest version with a result: results of earlier ones are of other models. */
+async function findNewest(versions: readonly ModelVersion[], jobs: JobSummary[]) {
+  if (versions.length < 2) return { jobs, of: "" };
+  for (const { source, name } of versions.slice(0, mostTried)) {
+    // What the service hides of an address cannot be asked for.
+    if (source.includes("=***")) break;
+    const ofSource = (await listJobs({ model: source })).filter(({ model }) => model === name);
+    const hasResult = ofSource.some(({ status }) => status === "Completed");
+    if (hasResult) return { jobs: ofSource, of: "of the newest version with results" };
+  }
+  return { jobs, of: "of all versions" };
+}
+
+async function listJobs(query: { readonly model: string }): Promise<JobSummary[]> {
+  const { jobs } = await service.call("listJobSummaries", { query: { ...query, limit: mostJobs } });
+  return jobs.filter(({ dryRun }) => !dryRun);
 }
 
 type LoadedModel = Awaited<ReturnType<typeof loadModel>>;
 
-function ModelSheet({ versions, jobs }: LoadedModel) {
-  const measured = jobs.filter(({ figures }) => figures.resultBytes !== null).slice(0, 24);
+function ModelSheet({ versions, jobs, newest }: LoadedModel) {
+  const measured = newest.jobs.filter(({ figures }) => figures.resultBytes !== null).slice(0, 24);
   const names = new Map(
     measured.map((job, index) => [job.id, `${letterOf(index)}, ${job.scheme} for ${job.target}`]),
   );
   return (
     <div class="sheet">
-      <BestByTarget jobs={jobs} />
+      <BestByTarget jobs={newest.jobs} of={newest.of} />
       {measured.length > 1 && <ParetoCard jobs={measured} names={names} />}
       <VersionCard versions={versions} />
-      <UseResult jobs={jobs} />
+      <UseResult jobs={newest.jobs} />
       <JobsOfModel jobs={jobs} names={names} />
     </div>
   );

@@ -2,16 +2,19 @@ import "./new-batch.css";
 import { type Signal, useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { type ChosenModel, countJobs, planBatches, recipeChoices } from "./plan-batches.ts";
-import type { Target } from "../../contract/jobs/target.ts";
-import { maxBatchJobs } from "../../contract/batches/batch.ts";
+import { type BatchRequest, maxBatchJobs } from "../../contract/batches/batch.ts";
 import { formatCount } from "../../contract/text/format-count.ts";
-import { useLive } from "../live/use-live.ts";
+import { useTargets } from "../live/use-targets.ts";
 import { SizePredictions } from "./size-predictions.tsx";
+import { GateField } from "../new-job/gate-fields.tsx";
+import { UploadProgress } from "../new-job/model-field.tsx";
 import { ModelPicker, describeModel } from "../new-job/model-picker.tsx";
 import { ModelUpload } from "../new-job/model-upload.ts";
 import { shortModelName } from "../new-job/read-job-form.ts";
 import { service } from "../session/service.ts";
+import { startedAddress } from "../shared/addresses.ts";
 import { Button, Icon } from "../shared/button.tsx";
+import type { FieldMessages } from "../shared/field-errors.ts";
 import { TextField } from "../shared/field.tsx";
 import { useLeaveQuestion } from "../shared/leave-question.ts";
 import { DropZone } from "../shared/drop-zone.tsx";
@@ -33,21 +36,26 @@ export function NewBatchPage() {
 
 interface BatchChoices {
   readonly models: Signal<readonly ChosenModel[]>;
+  /** Files that are not models of the batch yet. */
+  readonly uploads: Signal<readonly ModelUpload[]>;
   readonly targets: Signal<ReadonlySet<string>>;
   readonly recipes: Signal<ReadonlySet<string>>;
   readonly name: Signal<string>;
   readonly sizeLimit: Signal<string>;
   readonly sqnrLimit: Signal<string>;
+  readonly messages: Signal<FieldMessages>;
 }
 
 function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
   const form: BatchChoices = {
     models: useSignal(models),
+    uploads: useSignal<readonly ModelUpload[]>([]),
     targets: useSignal<ReadonlySet<string>>(new Set()),
     recipes: useSignal<ReadonlySet<string>>(new Set(["target"])),
     name: useSignal(""),
     sizeLimit: useSignal(""),
     sqnrLimit: useSignal(""),
+    messages: useSignal<FieldMessages>({}),
   };
   const element = useLeaveQuestion();
   const failure = useSignal<unknown>(undefined);
@@ -55,9 +63,12 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
   const { route } = useLocation();
   const submit = async (event: Event) => {
     event.preventDefault();
-    failure.value = undefined;
+    const { requests, messages } = planBatches(readChoices(form));
+    form.messages.value = messages;
+    failure.value = messages["models"];
+    if (Object.keys(messages).length > 0) return;
     try {
-      const address = await start((headersOf) => startBatches(form, headersOf));
+      const address = await start((headersOf) => startBatches(requests, headersOf));
       if (address !== undefined) route(address);
     } catch (error) {
       failure.value = error;
@@ -67,13 +78,14 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
     <>
       <MaybeError error={failure.value} />
       <form ref={element} class="card form" onSubmit={(event) => void submit(event)} noValidate>
-        <ModelList models={form.models} />
+        <ModelList form={form} />
         <TargetChoice chosen={form.targets} />
         <RecipeChoice chosen={form.recipes} />
         <GateFields form={form} />
         <TextField
           label="Name"
           hint="Leave it empty for a name made of the models and targets."
+          error={form.messages.value["name"]}
           text={form.name}
         />
         <SizePredictions plan={readChoices(form)} />
@@ -83,7 +95,7 @@ function BatchForm({ models }: { readonly models: readonly ChosenModel[] }) {
   );
 }
 
-function ModelList({ models }: { readonly models: BatchChoices["models"] }) {
+function ModelList({ form: { models, uploads } }: { readonly form: BatchChoices }) {
   const add = (model: ChosenModel) => {
     if (models.value.some(({ source }) => source === model.source)) return;
     models.value = [...models.value, model];
@@ -108,45 +120,54 @@ function ModelList({ models }: { readonly models: BatchChoices["models"] }) {
           </li>
         ))}
       </ul>
-      <UploadList onModel={add} />
+      <UploadList uploads={uploads} onModel={add} />
       <ModelPicker label="or a model that is known here" value="" onPick={add} />
     </fieldset>
   );
 }
 
+interface UploadListProps extends Pick<BatchChoices, "uploads"> {
+  readonly onModel: (model: ChosenModel) => void;
+}
+
 /** Files that are sent one after the other, and are models of the batch once they are there. */
-function UploadList({ onModel }: { readonly onModel: (model: ChosenModel) => void }) {
-  const uploads = useSignal<readonly ModelUpload[]>([]);
+function UploadList({ uploads, onModel }: UploadListProps) {
+  const remove = (upload: ModelUpload) => {
+    uploads.value = uploads.value.filter((other) => other !== upload);
+  };
+  const send = async (upload: ModelUpload) => {
+    await upload.start();
+    if (upload.step.value !== "done") return;
+    onModel({
+      name: shortModelName(upload.file.name) ?? "unnamed upload",
+      source: upload.source,
+    });
+    remove(upload);
+  };
   const take = async (files: readonly File[]) => {
-    for (const file of files) {
-      const upload = new ModelUpload(file);
-      uploads.value = [...uploads.value, upload];
-      await upload.start();
-      if (upload.step.value !== "done") continue;
-      const name = shortModelName(file.name) ?? "unnamed upload";
-      onModel({ name, source: upload.source });
-      uploads.value = uploads.value.filter((other) => other !== upload);
-    }
+    const added = files.map((file) => new ModelUpload(file));
+    uploads.value = [...uploads.value, ...added];
+    for (const upload of added) if (uploads.value.includes(upload)) await send(upload);
   };
   return (
     <>
       <DropZone title="Drop ONNX files here" multiple onFiles={(files) => void take(files)} />
-      {uploads.value.map((upload) => (
-        <div key={upload.file.name} class="soft" role="status">
-          {upload.file.name}: {upload.step.value}
-          <MaybeError error={upload.error.value} />
-        </div>
+      {uploads.value.map((upload, index) => (
+        <UploadProgress
+          key={index}
+          upload={upload}
+          onResume={() => void send(upload)}
+          onRemove={() => remove(upload)}
+        >
+          Remove<span class="sr"> {upload.file.name}</span>
+        </UploadProgress>
       ))}
     </>
   );
 }
 
-async function loadTargets(): Promise<readonly Target[]> {
-  return (await service.call("listTargets", {})).targets;
-}
-
 function TargetChoice({ chosen }: { readonly chosen: BatchChoices["targets"] }) {
-  const { value: targets = [], error, reload } = useLive(loadTargets);
+  const { targets, error, reload } = useTargets();
   return (
     <fieldset class="labelled">
       <legend>Targets</legend>
@@ -190,24 +211,20 @@ function Tick({ name, hint, chosen }: TickProps) {
 }
 
 function GateFields({ form }: { readonly form: BatchChoices }) {
+  const messages = form.messages.value;
+  const texts = { maxSizeRatio: form.sizeLimit, minSqnrDb: form.sqnrLimit } as const;
   return (
     <fieldset class="labelled">
       <legend>Gates</legend>
       <div class="columns">
-        <TextField
-          label="Maximum size, relative to the original"
-          hint="0.5 allows half of the original's bytes."
-          text={form.sizeLimit}
-          placeholder="no limit"
-          inputMode="decimal"
-        />
-        <TextField
-          label="Minimum SQNR, dB"
-          hint="How far the outputs are above their error; 20 dB is an error of 10 %."
-          text={form.sqnrLimit}
-          placeholder="no limit"
-          inputMode="decimal"
-        />
+        {(["maxSizeRatio", "minSqnrDb"] as const).map((gate) => (
+          <GateField
+            key={gate}
+            gate={gate}
+            text={texts[gate]}
+            isRefused={messages[gate] !== undefined}
+          />
+        ))}
       </div>
     </fieldset>
   );
@@ -215,7 +232,8 @@ function GateFields({ form }: { readonly form: BatchChoices }) {
 
 function BatchEnd({ form, isStarting }: { readonly form: BatchChoices; isStarting: boolean }) {
   const jobs = countJobs(readChoices(form));
-  const { models, targets, recipes } = form;
+  const { models, targets, recipes, uploads } = form;
+  const isSending = uploads.value.some(({ step }) => ["hashing", "sending"].includes(step.value));
   return (
     <div class="form-end">
       <span class={jobs > maxBatchJobs ? "bad" : "soft"} role="status">
@@ -224,8 +242,12 @@ function BatchEnd({ form, isStarting }: { readonly form: BatchChoices; isStartin
         {jobs > maxBatchJobs && `, at most ${maxBatchJobs}`}
       </span>
       <span class="grow" />
-      <button class="main" disabled={isStarting || jobs === 0 || jobs > maxBatchJobs}>
-        {isStarting ? "Starting…" : `Start ${formatCount(jobs, "job")}`}
+      <button class="main" disabled={isStarting || isSending || jobs === 0 || jobs > maxBatchJobs}>
+        {isSending
+          ? "Waiting for the models…"
+          : isStarting
+            ? "Starting…"
+            : `Start ${formatCount(jobs, "job")}`}
       </button>
     </div>
   );
@@ -242,13 +264,14 @@ function readChoices({ models, targets, recipes, name, sizeLimit, sqnrLimit }: B
   };
 }
 
-/** Starts a batch for each recipe. @returns where they are shown */
-async function startBatches(form: BatchChoices, headersOf: HeadersOf): Promise<string> {
+/** @returns where the batches are shown */
+async function startBatches(
+  requests: readonly BatchRequest[],
+  headersOf: HeadersOf,
+): Promise<string> {
   const ids: string[] = [];
-  for (const body of planBatches(readChoices(form))) {
+  for (const body of requests) {
     ids.push((await service.call("submitBatch", { body, headers: headersOf(body) })).id);
   }
-  const [first] = ids;
-  if (ids.length === 1) return `/batches/${first}`;
-  return `/compare?${new URLSearchParams(ids.map((id) => ["batch", id]))}`;
+  return startedAddress(ids);
 }

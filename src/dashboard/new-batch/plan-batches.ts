@@ -1,9 +1,9 @@
-import { z } from "zod";
 import { batchName, type BatchRequest, batchRequest } from "../../contract/batches/batch.ts";
 import { gateLimits } from "../../contract/jobs/gate.ts";
 import type { JobRequest } from "../../contract/jobs/job.ts";
 import type { PartialRecipe } from "../../contract/jobs/recipe.ts";
 import { type ModelReference, modelReference } from "../../contract/models/model.ts";
+import { type FieldMessages, invalidFields } from "../shared/field-errors.ts";
 
 export interface ChosenModel {
   readonly name: string;
@@ -54,20 +54,28 @@ export function countJobs({ models, targets, recipes }: BatchPlan): number {
   return models.length * targets.length * recipes.length;
 }
 
-/**
- * A batch for each recipe, since all jobs of a batch have one.
- * @throws Error where a limit is no number that a gate takes
- */
-export function planBatches(plan: BatchPlan): BatchRequest[] {
+interface PlannedBatches {
+  readonly requests: readonly BatchRequest[];
+  /** What is wrong with the fields; empty where nothing is. */
+  readonly messages: FieldMessages;
+}
+
+/** A batch for each recipe, since all jobs of a batch have one. */
+export function planBatches(plan: BatchPlan): PlannedBatches {
   const { targets, recipes } = plan;
   const models = plan.models.map(nameModel);
   const gates = readGates(plan);
-  return recipes.map((recipe) => {
+  const parsed = recipes.map((recipe) => {
     const named = batchName({ name: plan.name || undefined, models, targets: [...targets] });
     const name = recipes.length === 1 ? named : `${named}, ${recipe}`;
-    const request = { name, models, targets, gates, recipe: recipeChoices[recipe]?.recipe };
-    return batchRequest.parse(request);
+    const recipeOf = recipeChoices[recipe]?.recipe;
+    return batchRequest.safeParse({ name, models, targets, gates: gates.data, recipe: recipeOf });
   });
+  const wrong = [...parsed, gates].flatMap(({ error }) => (error ? [invalidFields(error)] : []));
+  return {
+    requests: parsed.flatMap(({ data }) => data ?? []),
+    messages: Object.assign({}, ...wrong) as FieldMessages,
+  };
 }
 
 interface PlannedJob {
@@ -90,9 +98,6 @@ export function listPlannedJobs({ models, targets, recipes }: BatchPlan): Planne
 
 function readGates({ maxSizeRatio, minSqnrDb }: BatchPlan) {
   const typed = Object.entries({ maxSizeRatio, minSqnrDb }).filter(([, text]) => text !== "");
-  const parsed = gateLimits.safeParse(
-    Object.fromEntries(typed.map(([gate, text]) => [gate, Number(text)])),
-  );
-  if (parsed.success) return typed.length === 0 ? undefined : parsed.data;
-  throw new Error(`A gate is not a number that it can have: ${z.prettifyError(parsed.error)}`);
+  const limits = Object.fromEntries(typed.map(([gate, text]) => [gate, Number(text)]));
+  return gateLimits.optional().safeParse(typed.length === 0 ? undefined : limits);
 }

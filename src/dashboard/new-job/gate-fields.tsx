@@ -1,3 +1,4 @@
+import type { Signal } from "@preact/signals";
 import { Fold } from "./fold.tsx";
 import { gateNames, type JobFields } from "./read-job-form.ts";
 import { gateLimits } from "../../contract/jobs/gate.ts";
@@ -51,20 +52,31 @@ function GateColumns({ form, gates }: GateColumnsProps) {
   return (
     <div class="columns">
       {gates.map((gate) => (
-        <GateField key={gate} form={form} gate={gate} />
+        <GateField
+          key={gate}
+          gate={gate}
+          text={form.gates[gate]}
+          isRefused={form.messages.value[gate] !== undefined}
+        />
       ))}
     </div>
   );
 }
 
-function GateField({ form, gate }: { readonly form: JobFields; readonly gate: GateName }) {
+interface GateFieldProps {
+  readonly gate: GateName;
+  readonly text: Signal<string>;
+  readonly isRefused: boolean;
+}
+
+export function GateField({ gate, text, isRefused }: GateFieldProps) {
   const { label, hint } = gateWords[gate];
   return (
     <TextField
       label={label}
       hint={hint}
-      error={form.messages.value[gate] && sayRange(gate)}
-      text={form.gates[gate]}
+      error={isRefused ? sayRange(gate) : undefined}
+      text={text}
       placeholder="no limit"
       inputMode="decimal"
     />

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { Button } from "../shared/button.tsx";
 import { DropZone } from "../shared/drop-zone.tsx";
@@ -65,29 +66,49 @@ const stepWords = {
 } as const;
 
 function UploadState({ form, upload }: { form: JobForm; upload: ModelUpload }) {
-  const remove = () => {
-    upload.stop();
-    form.upload.value = undefined;
-  };
-  const step = upload.step.value;
+  const remove = () => (form.upload.value = undefined);
   return (
     <fieldset class="labelled">
       <legend>Model</legend>
+      <UploadProgress upload={upload} onResume={() => void upload.start()} onRemove={remove}>
+        Choose another file
+      </UploadProgress>
+    </fieldset>
+  );
+}
+
+interface UploadProgressProps {
+  readonly upload: ModelUpload;
+  readonly onResume: () => void;
+  readonly onRemove: () => void;
+  /** What the button says that removes it. */
+  readonly children: ComponentChildren;
+}
+
+/** How far a file is on its way. */
+export function UploadProgress({ upload, onResume, onRemove, children }: UploadProgressProps) {
+  const remove = () => {
+    upload.stop();
+    onRemove();
+  };
+  const step = upload.step.value;
+  return (
+    <>
       <div class="upload">
         <b class="cut">{upload.file.name}</b>
         <span class="soft" role="status">
           {stepWords[step]}, {formatBytes(upload.file.size)}
         </span>
         <span class="grow" />
-        {step === "failed" && <Button onClick={() => void upload.start()}>Resume</Button>}
+        {step === "failed" && <Button onClick={onResume}>Resume</Button>}
         <Button look="quiet" onClick={remove}>
-          Choose another file
+          {children}
         </Button>
       </div>
       {step !== "done" && step !== "refused" && (
         <ProgressBar fraction={upload.fraction.value} label={stepWords[step]} />
       )}
       <MaybeError error={upload.error.value} />
-    </fieldset>
+    </>
   );
 }

@@ -69,6 +69,7 @@ function ChangedJob({ id, exclude }: ChangedJobProps) {
       {job && (
         <p class="page-note soft">
           Based on <a href={jobAddress(id)}>{job.name}</a>, with all that it asked for.
+          {job.dryRun && " That was a dry run, this one writes a result."}
           {exclude !== undefined && (
             <>
               {" "}
@@ -147,14 +148,20 @@ async function startFormJob(
   return service.call(startRoutes[form.kind.value], { body, headers: headersOf(body) });
 }
 
-/** Says how large the result will be, by a dry run that writes nothing. */
+/** Says how large the result will be, by a dry run that writes nothing, until the form changes. */
 function SizePrediction({ form, isReady }: { form: JobForm; isReady: boolean }) {
-  const text = useSignal("");
+  const said = useSignal({ of: "", text: "" });
+  const { kind, source, target, scheme, recipe, upload } = form;
+  const of = JSON.stringify([
+    upload.value?.file.name,
+    ...[kind, source, target, scheme, recipe].map(({ value }) => value),
+  ]);
   const predict = async () => {
-    const body = readJobForm(form, form.upload.value);
+    const body = readJobForm(form, upload.value);
     if (body === undefined) return;
-    text.value = "Planning…";
-    text.value = await planJob(form.kind.value, body).then(describePlan, sayError);
+    said.value = { of, text: "Planning…" };
+    const text = await planJob(kind.value, body).then(describePlan, sayError);
+    if (said.value.of === of) said.value = { of, text };
   };
   return (
     <>
@@ -162,7 +169,7 @@ function SizePrediction({ form, isReady }: { form: JobForm; isReady: boolean }) 
         Predict size
       </button>
       <span class="soft" role="status">
-        {text.value}
+        {said.value.of === of && said.value.text}
       </span>
     </>
   );

@@ -90,12 +90,12 @@ export function chooseScheme(form: JobFields, chosen: string): void {
   if (notes.length > 0) schemeNote.value = `With ${chosen}, ${notes.join(" and ")}.`;
 }
 
-/** What a job that is run again takes from the first one without being asked. */
+/** What a job takes from the first one without being asked. It runs also where that was a dry run. */
 function listKeptFields({ from }: JobFields): Partial<JobRequest> {
   if (from === undefined) return {};
-  const { name, target, model, labels, deadlineSeconds, dryRun } = from;
+  const { name, target, model, labels, deadlineSeconds } = from;
   const isNamed = name !== jobTitle({ model: model.name, target });
-  return { labels, deadlineSeconds, dryRun, name: isNamed ? name : undefined };
+  return { labels, deadlineSeconds, name: isNamed ? name : undefined };
 }
 
 interface UploadedFile {

@@ -1,18 +1,16 @@
 import { useEffect } from "preact/hooks";
 import { granularitiesByScheme } from "../../contract/jobs/recipe.ts";
 import type { JobKind } from "../../contract/jobs/status.ts";
-import type { Target } from "../../contract/jobs/target.ts";
 import { jsonValue } from "../../contract/text/json-value.ts";
-import { service } from "../session/service.ts";
-import { Field } from "../shared/field.tsx";
+import { Field, SelectField } from "../shared/field.tsx";
 import { MaybeError } from "../shared/notice.tsx";
-import { useLive } from "../live/use-live.ts";
+import { useTargets } from "../live/use-targets.ts";
 import { Fold } from "./fold.tsx";
 import { chooseScheme, type JobFields } from "./read-job-form.ts";
 
 /** For which target, and by which scheme. */
 export function RecipeFields({ form }: { readonly form: JobFields }) {
-  const { value: targets = [], error, reload } = useLive(loadTargets);
+  const { targets, error, reload } = useTargets();
   const { target, scheme, schemeNote } = form;
   const chosen = targets.find(({ name }) => name === target.value);
   useEffect(() => {
@@ -23,14 +21,14 @@ export function RecipeFields({ form }: { readonly form: JobFields }) {
   return (
     <>
       <MaybeError error={error} retry={reload} />
-      <Choice
+      <SelectField
         label="Target"
         hint={chosen?.description ?? ""}
         value={target.value}
         options={targets.map(({ name }) => [name, name])}
         onChange={(name) => (target.value = name)}
       />
-      <Choice
+      <SelectField
         label="Scheme"
         hint={schemeNote.value}
         value={scheme.value}
@@ -39,40 +37,6 @@ export function RecipeFields({ form }: { readonly form: JobFields }) {
       />
     </>
   );
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly hint: string;
-  readonly value: string;
-  /** Values with their texts. */
-  readonly options: readonly (readonly [string, string])[];
-  readonly onChange: (value: string) => void;
-}
-
-function Choice({ label, hint, value, options, onChange }: ChoiceProps) {
-  return (
-    <Field label={label} hint={hint}>
-      {({ id, describedBy }) => (
-        <select
-          id={id}
-          aria-describedby={describedBy}
-          value={value}
-          onChange={({ currentTarget }) => onChange(currentTarget.value)}
-        >
-          {options.map(([name, text]) => (
-            <option key={name} value={name}>
-              {text}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  );
-}
-
-async function loadTargets(): Promise<readonly Target[]> {
-  return (await service.call("listTargets", {})).targets;
 }
 
 const hint =

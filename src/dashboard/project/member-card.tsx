@@ -6,7 +6,7 @@ import { service } from "../session/service.ts";
 import { self } from "../session/session-state.ts";
 import { loadSelf } from "../session/session.ts";
 import { Button, Icon } from "../shared/button.tsx";
-import { Dialog, DialogRemovalEnd } from "../shared/dialog.tsx";
+import { RemovalDialog } from "../shared/dialog.tsx";
 import { Loading, MaybeError } from "../shared/notice.tsx";
 import { Age } from "../shared/page-head.tsx";
 import { TableHead } from "../shared/table-head.tsx";
@@ -29,7 +29,8 @@ export function MemberCard({ project }: { readonly project: string }) {
   return (
     <section class="card c12" aria-labelledby="members">
       <MemberHead onAdd={() => (chosen.value = null)} />
-      <MaybeError error={error ?? failure.value} retry={reload} />
+      <MaybeError error={error} retry={reload} />
+      <MaybeError error={failure.value} />
       {members === undefined && error === undefined && <Loading />}
       <MemberTable
         members={members}
@@ -171,21 +172,23 @@ const ownRemoval = "You lose your own role in this project, and cannot give it b
 const removal = "Sessions, tokens and streams lose the role within five seconds.";
 
 function RemoveMemberDialog({ project, member, onClose }: RemoveMemberDialogProps) {
-  const failure = useSignal<unknown>(undefined);
   const isSelf = member.member === self.value?.personId;
-  const remove = () => {
-    service
-      .callEmpty("removeMember", { params: { project, member: member.member } })
-      .then(isSelf ? loadSelf : onClose)
-      .catch((error: unknown) => (failure.value = error));
+  const remove = async () => {
+    await service.callEmpty("removeMember", { params: { project, member: member.member } });
+    if (isSelf) await loadSelf();
+    else onClose();
   };
   return (
-    <Dialog title={`Remove ${memberTitle(member)} from ${project}?`} onClose={onClose}>
-      <MaybeError error={failure.value} />
+    <RemovalDialog
+      title={`Remove ${memberTitle(member)} from ${project}?`}
+      keep="Keep"
+      remove="Remove"
+      onKeep={onClose}
+      onRemove={remove}
+    >
       <p>{isSelf ? ownRemoval : removal}</p>
       <p class="soft">Roles from other groups remain.</p>
-      <DialogRemovalEnd keep="Keep" onKeep={onClose} remove="Remove" onRemove={remove} />
-    </Dialog>
+    </RemovalDialog>
   );
 }
 

@@ -1,9 +1,9 @@
 import { sendBlob } from "./send-blob.ts";
-import { access, sessionHasEnded } from "./session-state.ts";
+import { sessionHasEnded } from "./session-state.ts";
 import { createCaller } from "../../client/create-caller.ts";
 import { silenceLimitMs } from "../../client/follow-logs.ts";
 import { ConnectionError, type Transport } from "../../client/transport.ts";
-import { requestLostSince } from "../shared/connection-state.ts";
+import { access, requestLostSince } from "../shared/connection-state.ts";
 import { readServiceTime } from "../shared/clock.ts";
 import { routes } from "../../contract/routes/routes.ts";
 
@@ -50,7 +50,7 @@ function isStream({ pathname }: URL): boolean {
 }
 
 /** `fetch` fails with a TypeError where there is no answer, or not all of it. */
-function toConnectionError(cause: unknown): never {
+export function toConnectionError(cause: unknown): never {
   if (cause instanceof TypeError) {
     throw new ConnectionError("The service cannot be reached", { cause });
   }

@@ -2,7 +2,8 @@ import type { Self } from "../../contract/people/session.ts";
 import type { Action } from "../../contract/people/permissions.ts";
 import { ProblemError } from "../../client/problem-error.ts";
 import { setServiceTime } from "../shared/clock.ts";
-import { access, self, sessionHasEnded } from "./session-state.ts";
+import { access } from "../shared/connection-state.ts";
+import { self, sessionHasEnded } from "./session-state.ts";
 import { service } from "./service.ts";
 
 /** Tells other tabs about sign-ins and sign-outs. */

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
 
 interface ButtonProps {
   readonly onClick: () => unknown;
@@ -68,32 +69,41 @@ interface CommandProps {
   readonly label: string;
 }
 
-/** A text to take elsewhere, such as a command, with a button that copies it. */
-export function Command({ text, label }: CommandProps) {
-  return (
-    <div class="command">
-      <pre tabIndex={0} role="region" aria-label={label}>
-        {text}
-      </pre>
-      <CopyButton text={text} />
-    </div>
-  );
-}
-
 const shownMs = 2000;
 
-/** Copies a text, and says so for a moment. */
-function CopyButton({ text, label = "Copy" }: { readonly text: string; label?: string }) {
+/** A text to take elsewhere, such as a command, with a button that copies it. */
+export function Command({ text, label }: CommandProps) {
+  const shown = useRef<HTMLPreElement>(null);
   const isCopied = useSignal(false);
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
+    if (!(await copyText(text))) {
+      // The text is ready for the person's own keys at least.
+      if (shown.current !== null) getSelection()?.selectAllChildren(shown.current);
+      // oxlint-disable-next-line typescript/no-deprecated -- addresses without TLS have no other way
+      if (!document.execCommand("copy")) return;
+    }
     isCopied.value = true;
     setTimeout(() => (isCopied.value = false), shownMs);
   };
   return (
-    <button type="button" onClick={() => void copy()}>
-      <Icon name={isCopied.value ? "check" : "copy"} />
-      <span aria-live="polite">{isCopied.value ? "Copied" : label}</span>
-    </button>
+    <div class="command">
+      <pre ref={shown} tabIndex={0} role="region" aria-label={label}>
+        {text}
+      </pre>
+      <button type="button" onClick={() => void copy()}>
+        <Icon name={isCopied.value ? "check" : "copy"} />
+        <span aria-live="polite">{isCopied.value ? "Copied" : "Copy"}</span>
+      </button>
+    </div>
   );
+}
+
+/** @returns false where the browser does not allow it, and at addresses without TLS */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

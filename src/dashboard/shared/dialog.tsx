@@ -1,6 +1,7 @@
-import { signal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { ErrorNotice } from "./notice.tsx";
 import { isTyping } from "./palette.ts";
 
 interface DialogProps {
@@ -57,24 +58,44 @@ export function DialogDoneEnd({ done, onDone }: DialogDoneEndProps) {
   );
 }
 
-interface DialogRemovalEndProps {
+interface RemovalDialogProps {
+  readonly title: string;
+  /** What its two buttons say. */
   readonly keep: string;
-  readonly onKeep: () => void;
   readonly remove: string;
-  readonly onRemove: () => void;
+  readonly onKeep: () => void;
+  /** Where it fails, the dialog stays and says why. */
+  readonly onRemove: () => unknown;
+  /** What is taken away. */
+  readonly children: ComponentChildren;
 }
 
-/** The end of a dialog that asks before something is taken away for good. */
-export function DialogRemovalEnd({ keep, onKeep, remove, onRemove }: DialogRemovalEndProps) {
+/** Asks before something is taken away for good. */
+export function RemovalDialog(props: RemovalDialogProps) {
+  const { title, keep, remove, onKeep, onRemove, children } = props;
+  const failure = useSignal<unknown>(undefined);
+  const press = async () => {
+    failure.value = undefined;
+    try {
+      await onRemove();
+    } catch (error) {
+      failure.value = error;
+    }
+  };
   return (
-    <div class="dialog-end">
-      <button type="button" onClick={onKeep}>
-        {keep}
-      </button>
-      <button type="button" class="main danger" onClick={onRemove}>
-        {remove}
-      </button>
-    </div>
+    <Dialog title={title} onClose={onKeep}>
+      {/* It was pressed for nothing, also where the service is back since. */}
+      {failure.value !== undefined && <ErrorNotice error={failure.value} />}
+      {children}
+      <div class="dialog-end">
+        <button type="button" onClick={onKeep}>
+          {keep}
+        </button>
+        <button type="button" class="main danger" onClick={() => void press()}>
+          {remove}
+        </button>
+      </div>
+    </Dialog>
   );
 }
 

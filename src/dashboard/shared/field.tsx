@@ -54,3 +54,35 @@ export function TextField({ text, placeholder, inputMode, ...field }: TextFieldP
     </Field>
   );
 }
+
+interface SelectFieldProps {
+  readonly label: string;
+  readonly hint?: string;
+  readonly error?: string | undefined;
+  readonly value: string;
+  /** Values with their texts. */
+  readonly options: readonly (readonly [value: string, text: string])[];
+  readonly onChange: (value: string) => void;
+}
+
+/** A labelled choice of one value. */
+export function SelectField({ value, options, onChange, ...field }: SelectFieldProps) {
+  return (
+    <Field {...field}>
+      {({ id, describedBy }) => (
+        <select
+          id={id}
+          aria-describedby={describedBy}
+          value={value}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        >
+          {options.map(([name, text]) => (
+            <option key={name} value={name}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}

@@ -1,5 +1,5 @@
 import type { JobSummary } from "../../contract/jobs/job-summary.ts";
-import { describeGate } from "../../contract/jobs/describe-gate.ts";
+import { describeGate, formatLimited } from "../../contract/jobs/describe-gate.ts";
 import { type GateName, gateTable } from "../../contract/jobs/gate-table.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
 import { formatDecibels } from "../../contract/text/format-figure.ts";
@@ -69,8 +69,9 @@ export function sayGate(result: GateResult, against: string | undefined): string
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-export function describeActual({ gate, actual, note }: GateResult): string {
-  if (actual !== null) return gateTable[gate].format(actual, 1);
+export function describeActual(result: GateResult): string {
+  const { actual, note } = result;
+  if (actual !== null) return formatLimited(result, actual);
   return note === undefined ? "not measured" : "not comparable";
 }
 

@@ -9,7 +9,7 @@ interface MenuProps {
   readonly children: ComponentChildren;
 }
 
-/** A menu, which Esc closes, a press elsewhere, a choice in it, and another page. */
+/** A menu, which Esc closes, a press elsewhere, and another page. */
 export function Menu({ summary, look, children }: MenuProps) {
   const menu = useRef<HTMLDetailsElement>(null);
   const { url } = useLocation();

@@ -3,7 +3,7 @@ import { judgeRatio } from "./figures.ts";
 import type { Verdict } from "./verdict.ts";
 import { formatRatio, type LatencyRatio } from "../../contract/jobs/latency.ts";
 import { formatTimes } from "../../contract/text/format-figure.ts";
-import type { BatchStatus, JobStatus } from "../../contract/jobs/status.ts";
+import { type BatchStatus, isTerminal, type JobStatus } from "../../contract/jobs/status.ts";
 import type { Suite } from "../../contract/batches/suite.ts";
 
 interface StatusLook {
@@ -66,8 +66,13 @@ export function ProgressBar({ fraction, label }: { readonly fraction: number; la
 }
 
 /** In a table of batches: whether jobs fail gates. */
-export function GatesCell({ gatesFailed }: Pick<Suite["newest"], "gatesFailed">) {
-  if (gatesFailed === 0) return <td class="soft">none failed</td>;
+export function GatesCell({
+  gatesFailed,
+  status,
+}: Pick<Suite["newest"], "gatesFailed" | "status">) {
+  if (gatesFailed === 0) {
+    return <td class="soft">{isTerminal(status) ? "none failed" : "none failed yet"}</td>;
+  }
   return <td class="bad">{gatesFailed} failed</td>;
 }
 

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { randomKey } from "./random-key.ts";
 
 /** Headers of a request that starts something; the same body has the same ones. */
 export type HeadersOf = (body: unknown) => { readonly "idempotency-key": string };
@@ -13,7 +14,7 @@ export function useStart() {
   const keys = useRef(new Map<string, string>()).current;
   const headersOf: HeadersOf = (body) => {
     const text = JSON.stringify(body);
-    const key = keys.get(text) ?? crypto.randomUUID();
+    const key = keys.get(text) ?? randomKey();
     keys.set(text, key);
     return { "idempotency-key": key };
   };

@@ -1,4 +1,5 @@
 import { type GateResult, listMissed } from "./gate-words.ts";
+import type { BatchSummary } from "../../contract/batches/batch.ts";
 import type { JobStatus } from "../../contract/jobs/status.ts";
 import { formatCount } from "../../contract/text/format-count.ts";
 
@@ -45,6 +46,19 @@ export function judgeJob(job: JudgedJob): Verdict {
   if (job.dryRun) return { tone: "calm", icon: "good", words: "Completed, a dry run" };
   const words = passed === 0 ? "Completed" : `Completed, passes ${countGates(passed)}`;
   return { tone: "calm", icon: "good", words };
+}
+
+/** How a batch ended, in words: `Completed: 2 jobs fail a gate`. */
+export function sayBatchEnd({
+  status,
+  counts,
+  gatesFailed,
+}: Pick<BatchSummary, "status" | "counts" | "gatesFailed">): string {
+  const failed = counts.Failed > 0 ? [`${formatCount(counts.Failed, "job")} failed`] : [];
+  const missed =
+    gatesFailed > 0 ? [`${formatCount(gatesFailed, "job fails", "jobs fail")} a gate`] : [];
+  const found = [...failed, ...missed].join(", ");
+  return found === "" ? status : `${status}: ${found}`;
 }
 
 /** Whether a job has a result that somebody may use: no gate of the level `fail` is missed. */

@@ -3,8 +3,7 @@ import { ProjectChoice } from "./project-choice.tsx";
 import { chooseTheme, theme, themes } from "./theme.ts";
 import type { Action } from "../../contract/people/permissions.ts";
 import { formatBytes } from "../../contract/text/format-bytes.ts";
-import { useLive } from "../live/use-live.ts";
-import { service } from "../session/service.ts";
+import { useUsage } from "../live/use-usage.ts";
 import { self } from "../session/session-state.ts";
 import { mayDo, signOut } from "../session/session.ts";
 import { Icon, type IconName } from "../shared/button.tsx";
@@ -125,11 +124,7 @@ function ThemeButton() {
 
 /** How busy the service is, in three lines. */
 function UsageSummary() {
-  const { value } = useLive(() => service.call("getUsage", {}), {
-    concerns: ({ job, deletedJob }) => job !== undefined || deletedJob !== undefined,
-    pauseMs: 1000,
-    everyMs: 10_000,
-  });
+  const { value } = useUsage();
   if (value === undefined) return undefined;
   const { waitingJobs, runningJobs, storedBytes } = value;
   return (

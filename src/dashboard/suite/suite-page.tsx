@@ -28,7 +28,8 @@ export function SuitePage() {
     <main id="main">
       <SuiteHead name={name} history={value?.history} />
       <MaybeError error={error} retry={reload} />
-      {value && <SuiteSheet {...value} branch={branch} />}
+      {/* What was chosen of one branch or model is nothing of another. */}
+      {value && <SuiteSheet key={`${model} ${branch}`} {...value} branch={branch} />}
     </main>
   );
 }

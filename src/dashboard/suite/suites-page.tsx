@@ -62,10 +62,10 @@ function SuiteTable({ suites }: { readonly suites: readonly Suite[] }) {
 }
 
 function SuiteRow({ suite: { name, batches, newest } }: { readonly suite: Suite }) {
-  const { revision, gatesFailed } = newest;
+  const { revision, gatesFailed, status } = newest;
   return (
     <tr>
-      <td>
+      <td class="wrapped">
         <a class="row-link" href={suiteAddress(name)}>
           {name}
         </a>
@@ -73,7 +73,7 @@ function SuiteRow({ suite: { name, batches, newest } }: { readonly suite: Suite 
       <td class="num phone-off">{batches}</td>
       <NewestBatchCell suite={name} newest={newest} />
       <td class="soft phone-off">{revision ? describeCommit(revision) : "no commit"}</td>
-      <GatesCell gatesFailed={gatesFailed} />
+      <GatesCell status={status} gatesFailed={gatesFailed} />
       <td class="dim">
         <Age at={newest.createdAt} />
       </td>

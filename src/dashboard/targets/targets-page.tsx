@@ -1,12 +1,11 @@
 import type { Target } from "../../contract/jobs/target.ts";
-import { service } from "../session/service.ts";
 import { MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
-import { useLive } from "../live/use-live.ts";
+import { useTargets } from "../live/use-targets.ts";
 
 /** For what models can be compressed, and what is done to them by default. */
 export function TargetsPage() {
-  const { value: targets = [], error, reload } = useLive(loadAllTargets);
+  const { targets, error, reload } = useTargets();
   return (
     <main id="main">
       <PageHead title="Targets" />
@@ -18,10 +17,6 @@ export function TargetsPage() {
       </div>
     </main>
   );
-}
-
-async function loadAllTargets(): Promise<readonly Target[]> {
-  return (await service.call("listTargets", {})).targets;
 }
 
 function TargetCard({ target }: { readonly target: Target }) {

@@ -10,7 +10,7 @@ import {
 import { service } from "../session/service.ts";
 import { Dialog, DialogFormEnd } from "../shared/dialog.tsx";
 import { type FieldMessages, invalidFields, refusedFields } from "../shared/field-errors.ts";
-import { Field, TextField } from "../shared/field.tsx";
+import { SelectField, TextField } from "../shared/field.tsx";
 import { ErrorNotice } from "../shared/notice.tsx";
 import { type HeadersOf, useStart } from "../shared/use-start.ts";
 
@@ -47,20 +47,13 @@ export function CreateTokenDialog({ onCreated, onClose }: CreateTokenDialogProps
 
 function LifetimeField({ form: { lifetime, messages } }: { readonly form: TokenForm }) {
   return (
-    <Field label="Expires in" error={messages.value["expiresInDays"]}>
-      {({ id, describedBy }) => (
-        <select
-          id={id}
-          aria-describedby={describedBy}
-          value={lifetime.value}
-          onChange={({ currentTarget }) => (lifetime.value = currentTarget.value)}
-        >
-          {Object.keys(lifetimes).map((text) => (
-            <option key={text}>{text}</option>
-          ))}
-        </select>
-      )}
-    </Field>
+    <SelectField
+      label="Expires in"
+      error={messages.value["expiresInDays"]}
+      value={lifetime.value}
+      options={Object.keys(lifetimes).map((text) => [text, text])}
+      onChange={(text) => (lifetime.value = text)}
+    />
   );
 }
 

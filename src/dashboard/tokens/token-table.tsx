@@ -52,7 +52,7 @@ function TokenRow({ token, ...actions }: TokenActions & { readonly token: Token 
   const isOver = state === "revoked" || state === "expired";
   return (
     <tr class={isOver ? "is-over" : undefined}>
-      <td class="two cut">
+      <td class="two cut-anywhere">
         <b>{token.name}</b>
         <small class="mono">{token.prefix}…</small>
       </td>

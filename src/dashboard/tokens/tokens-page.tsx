@@ -4,8 +4,8 @@ import { TokenTable } from "./token-table.tsx";
 import type { CreatedToken, Token } from "../../contract/people/token.ts";
 import { interfaceUrl, service } from "../session/service.ts";
 import { Button, Command, Icon } from "../shared/button.tsx";
-import { Dialog, DialogDoneEnd, DialogRemovalEnd } from "../shared/dialog.tsx";
-import { ErrorNotice, MaybeError } from "../shared/notice.tsx";
+import { Dialog, DialogDoneEnd, RemovalDialog } from "../shared/dialog.tsx";
+import { MaybeError } from "../shared/notice.tsx";
 import { Age, PageHead } from "../shared/page-head.tsx";
 import { useLive } from "../live/use-live.ts";
 
@@ -25,16 +25,19 @@ export function TokensPage() {
     void reload();
   };
   const actions = {
-    onRotate: ({ id }: Token) =>
-      service
+    onRotate: ({ id }: Token) => {
+      failure.value = undefined;
+      return service
         .call("rotateToken", { params: { id } })
-        .then(show, (thrown) => (failure.value = thrown)),
+        .then(show, (thrown) => (failure.value = thrown));
+    },
     onRevoke: (token: Token) => (step.value = { name: "revoke", token }),
   };
   return (
     <main id="main">
       <TokensHead onCreate={() => (step.value = { name: "create" })} />
-      <MaybeError error={error ?? failure.value} retry={reload} />
+      <MaybeError error={error} retry={reload} />
+      <MaybeError error={failure.value} />
       {tokens !== undefined && <TokenTable tokens={tokens} {...actions} />}
       <TokenStep step={step.value} onCreated={show} onClose={close} />
     </main>
@@ -94,25 +97,21 @@ interface RevokeTokenDialogProps {
 }
 
 function RevokeTokenDialog({ token, onClose }: RevokeTokenDialogProps) {
-  const failure = useSignal<unknown>(undefined);
-  const revoke = () => {
-    service
-      .callEmpty("revokeToken", { params: { id: token.id } })
-      .then(onClose)
-      .catch((error: unknown) => (failure.value = error));
+  const revoke = async () => {
+    await service.callEmpty("revokeToken", { params: { id: token.id } });
+    onClose();
   };
   return (
-    <Dialog title={`Revoke “${token.name}”?`} onClose={onClose}>
-      {failure.value !== undefined && <ErrorNotice error={failure.value} />}
+    <RemovalDialog
+      title={`Revoke “${token.name}”?`}
+      keep="Keep token"
+      remove="Revoke token"
+      onKeep={onClose}
+      onRemove={revoke}
+    >
       <p>Requests with this token are refused everywhere within five seconds.</p>
       <LastUse at={token.lastUsedAt} />
-      <DialogRemovalEnd
-        keep="Keep token"
-        onKeep={onClose}
-        remove="Revoke token"
-        onRemove={revoke}
-      />
-    </Dialog>
+    </RemovalDialog>
   );
 }
 

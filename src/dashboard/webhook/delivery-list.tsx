@@ -1,3 +1,4 @@
+import { useSignal } from "@preact/signals";
 import type { Webhook, WebhookDelivery } from "../../contract/deliveries/webhook.ts";
 import { formatCount } from "../../contract/text/format-count.ts";
 import { useLive } from "../live/use-live.ts";
@@ -23,14 +24,18 @@ export function DeliveryList({ webhook: { id, url }, onClose }: DeliveryListProp
     return (await service.call("listDeliveries", { params: { id }, query })).deliveries;
   };
   const { value: deliveries, error, reload } = useLive(load, { everyMs });
+  const failure = useSignal<unknown>(undefined);
   const replay = async (delivery: string) => {
-    await service.call("replayDelivery", { params: { id, delivery } });
+    failure.value = undefined;
+    const sent = service.call("replayDelivery", { params: { id, delivery } });
+    await sent.catch((thrown: unknown) => (failure.value = thrown));
     await reload();
   };
   return (
     <Dialog title="Newest deliveries" onClose={onClose}>
       <p class="soft cut-anywhere">{url}</p>
       <MaybeError error={error} retry={reload} />
+      <MaybeError error={failure.value} />
       {deliveries === undefined && error === undefined && <Loading />}
       {deliveries?.length === 0 && <p class="soft">Nothing was sent yet.</p>}
       <ul class="list deliveries">

@@ -6,7 +6,7 @@ import type { CreatedWebhook, Webhook } from "../../contract/deliveries/webhook.
 import { useLive } from "../live/use-live.ts";
 import { service } from "../session/service.ts";
 import { Button, Command, Icon } from "../shared/button.tsx";
-import { Dialog, DialogDoneEnd, DialogRemovalEnd } from "../shared/dialog.tsx";
+import { Dialog, DialogDoneEnd, RemovalDialog } from "../shared/dialog.tsx";
 import { EmptyState, Loading, MaybeError } from "../shared/notice.tsx";
 import { PageHead } from "../shared/page-head.tsx";
 
@@ -28,19 +28,16 @@ export function WebhooksPage() {
     step.value = undefined;
     void reload();
   };
-  const run = (work: Promise<unknown>) => {
-    failure.value = undefined;
-    void work.then(close, (thrown: unknown) => (failure.value = thrown));
-  };
   const show = (webhook: CreatedWebhook) => (step.value = { name: "shown", webhook });
+  const run = <T,>(work: Promise<T>, onDone: (answer: T) => unknown) => {
+    failure.value = undefined;
+    void work.then(onDone, (thrown: unknown) => (failure.value = thrown));
+  };
   const actions = {
     onDeliveries: (webhook: Webhook) => (step.value = { name: "deliveries", webhook }),
     onDelete: (webhook: Webhook) => (step.value = { name: "delete", webhook }),
-    onEnable: ({ id }: Webhook) => run(service.call("enableWebhook", { params: { id } })),
-    onRotate: ({ id }: Webhook) => {
-      const rotated = service.call("rotateWebhook", { params: { id } });
-      void rotated.then(show, (thrown: unknown) => (failure.value = thrown));
-    },
+    onEnable: ({ id }: Webhook) => run(service.call("enableWebhook", { params: { id } }), reload),
+    onRotate: ({ id }: Webhook) => run(service.call("rotateWebhook", { params: { id } }), show),
   };
   return (
     <main id="main">
@@ -50,7 +47,8 @@ export function WebhooksPage() {
           New webhook
         </Button>
       </PageHead>
-      <MaybeError error={error ?? failure.value} retry={reload} />
+      <MaybeError error={error} retry={reload} />
+      <MaybeError error={failure.value} />
       {webhooks === undefined && error === undefined && <Loading />}
       {webhooks?.length === 0 && <NoWebhooks />}
       <div class="sheet">
@@ -58,7 +56,7 @@ export function WebhooksPage() {
           <WebhookCard key={webhook.id} webhook={webhook} {...actions} />
         ))}
       </div>
-      <WebhookStep step={step.value} onCreated={show} onDelete={run} onClose={close} />
+      <WebhookStep step={step.value} onCreated={show} onClose={close} />
     </main>
   );
 }
@@ -81,11 +79,10 @@ function NoWebhooks() {
 interface WebhookStepProps {
   readonly step: Step | undefined;
   readonly onCreated: (webhook: CreatedWebhook) => void;
-  readonly onDelete: (deletion: Promise<unknown>) => void;
   readonly onClose: () => void;
 }
 
-function WebhookStep({ step, onCreated, onDelete, onClose }: WebhookStepProps) {
+function WebhookStep({ step, onCreated, onClose }: WebhookStepProps) {
   switch (step?.name) {
     case undefined:
       return undefined;
@@ -97,18 +94,22 @@ function WebhookStep({ step, onCreated, onDelete, onClose }: WebhookStepProps) {
       return <DeliveryList webhook={step.webhook} onClose={onClose} />;
     case "delete": {
       const { id, url } = step.webhook;
+      const remove = async () => {
+        await service.callEmpty("deleteWebhook", { params: { id } });
+        onClose();
+      };
       return (
-        <Dialog title="Delete this webhook?" onClose={onClose}>
+        <RemovalDialog
+          title="Delete this webhook?"
+          keep="Keep webhook"
+          remove="Delete webhook"
+          onKeep={onClose}
+          onRemove={remove}
+        >
           <p class="cut-anywhere">
             Nothing is sent to <code>{url}</code> any more, and its deliveries are deleted.
           </p>
-          <DialogRemovalEnd
-            keep="Keep webhook"
-            onKeep={onClose}
-            remove="Delete webhook"
-            onRemove={() => onDelete(service.callEmpty("deleteWebhook", { params: { id } }))}
-          />
-        </Dialog>
+        </RemovalDialog>
       );
     }
   }
