@@ -1,5 +1,7 @@
 const lostPattern = /^\(lines of the worker may be missing here: /;
-const takeoverPattern = /^Another pod takes over: attempt \d+ begins$/;
+/** What the service says besides: why the cluster ended a pod, and that another goes on. */
+const notePattern =
+  /^\(the worker's pod was evicted, .*\)$|^Another pod takes over: attempt \d+ begins$/;
 
 /**
  * Whether a job's log holds what its pods printed: of each pod its lines in their order, each once
@@ -11,7 +13,7 @@ export function isMarkedLog(
   printed: readonly (readonly string[])[],
 ): boolean {
   const lost = texts.filter((text) => lostPattern.test(text)).length;
-  const takeovers = texts.filter((text) => takeoverPattern.test(text)).length;
+  const notes = texts.filter((text) => notePattern.test(text)).length;
   const parts = printed.map((lines) => {
     const own = new Set(lines);
     const found = texts.filter((text) => own.has(text));
@@ -23,7 +25,7 @@ export function isMarkedLog(
   });
   const recorded = parts.reduce((sum, { count }) => sum + count, 0);
   return (
-    recorded + lost + takeovers === texts.length &&
+    recorded + lost + notes === texts.length &&
     parts.every(({ isPart }) => isPart) &&
     parts.filter(({ isWhole }) => !isWhole).length <= lost
   );

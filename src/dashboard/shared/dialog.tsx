@@ -84,7 +84,7 @@ export function RemovalDialog(props: RemovalDialogProps) {
   };
   return (
     <Dialog title={title} onClose={onKeep}>
-      {/* It was pressed for nothing, also where the service is back since. */}
+      {/* Shown also when the service is back: nothing was removed. */}
       {failure.value !== undefined && <ErrorNotice error={failure.value} />}
       {children}
       <div class="dialog-end">
