@@ -269,7 +269,8 @@ export const service = z
         "Seconds after its end at which the resource of a REST request is deleted; the history stays.",
       ),
     publicUrl: publicUrl.describe(
-      "Address at which people reach the service, without a path, for links and cookies that need TLS.",
+      "Address at which people reach the service, without a path, for links and cookies that " +
+        "need TLS.",
     ),
     trustPolicy: trust,
     githubApp,

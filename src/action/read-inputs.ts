@@ -17,8 +17,8 @@ export function readInputs(environment: NodeJS.ProcessEnv): Inputs {
 }
 
 /**
- * The inputs that say how the step reports. A fork's workflow may lack the others: GitHub gives it no
- * variables of the repository.
+ * The inputs that say how the step reports. A fork's workflow may lack the others: GitHub gives it
+ * no variables of the repository.
  * @throws InputError with all problems
  */
 export function readReportingInputs(environment: NodeJS.ProcessEnv): ReportingInputs {

@@ -105,7 +105,7 @@ class ExchangedToken {
 /** A token of the service, or the audience of the OIDC token that is exchanged for one. */
 export type Credentials = { readonly token: string } | { readonly audience: string };
 
-/** Whether GitHub gives the workflow nothing by which the service could know it. */
+/** Whether GitHub gives the workflow neither a secret nor an identity token. */
 export function lacksCredentials(
   { untrusted }: Pick<WorkflowRun, "untrusted">,
   environment: NodeJS.ProcessEnv,

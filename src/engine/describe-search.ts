@@ -61,8 +61,8 @@ export async function describeSearch(
 }
 
 /**
- * The best that reaches the goals. Where none does, that which is to be least is least among those that
- * reach the others' goal: of accuracy where it is the bytes, of bytes where it is the loss.
+ * The best point that reaches both goals. Where none does: the smallest that is accurate enough if
+ * bytes are minimized, the most accurate that is small enough if the loss is; else the nearest.
  */
 function pickBest(verified: readonly VerifiedPoint[], auto: Auto): VerifiedPoint {
   const { minimize, maxBytes = Infinity } = auto;

@@ -116,8 +116,8 @@ export class CheckRunWriter {
 }
 
 /**
- * Repeats work that GitHub failed to answer, with pauses as Octokit makes. The work itself looks for
- * what an earlier try may have written.
+ * Repeats work that GitHub failed to answer, with pauses as Octokit makes. The work itself looks
+ * for what an earlier try may have written.
  */
 export async function repeatUnanswered<T>(maxTries: number, work: () => Promise<T>): Promise<T> {
   return retry(work, (error, tries) => {

@@ -16,7 +16,7 @@ import {
 const skip = chromiumMissing;
 const widths = [390, 1024, 1440];
 
-/** Jobs that wait, all but the first: its model's host, which has the only worker, never answers. */
+/** Jobs that wait for the only worker: the first one's host never answers. */
 async function submitJobs({ client }: Dashboard, host: string, count: number) {
   const models = Array.from({ length: count / 2 }, (_, i) => ({
     source: `${host}/${i}.onnx`,

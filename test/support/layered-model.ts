@@ -1,6 +1,6 @@
 import { floatInitializer, node, tensorInfo, writeTinyModel } from "./tiny-model.ts";
 
-/** Three products one after the other, the second of which has a weight that rounding hurts most. */
+/** Three products one after the other; the second one's weight suffers most from rounding. */
 export async function writeLayeredModel(path: string): Promise<void> {
   const noise = (index: number) => Math.sin(index * 12.9898 + index * index * 0.37);
   // A large value in each row leaves few codes to the others of its block and of its column.

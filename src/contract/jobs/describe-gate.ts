@@ -46,7 +46,7 @@ export function describeGates(alike: readonly GateResult[], wording: GateWording
   return `has no verdict on ${list} (${quote(first.note ?? "")})`;
 }
 
-/** A figure that a gate limits, with as many decimals as tell it from the limit. */
+/** A figure that a gate limits, with enough decimals to differ from the limit as shown. */
 export function formatLimited(
   { gate, limit }: { readonly gate: GateName; readonly limit: number },
   value: number,

@@ -200,7 +200,7 @@ function describeShape(shape: NonNullable<Latency["shapes"]>[number]): string {
   return `${formatTimes(shape.ratio)} for ${shape.inputs}: ${medians}`;
 }
 
-/** With as many decimals as tell it from its limit; undefined where it has none. */
+/** With enough decimals to differ from its limit as shown; undefined where it has none. */
 function sayFigure({ gate, limit }: LimitProps, value: number): string | undefined {
   return limit === undefined ? undefined : formatLimited({ gate, limit }, value);
 }

@@ -19,7 +19,10 @@ export class JobLog {
   readonly #counts = new Map<string, number>();
   #frame = 0;
 
-  /** Reads until the job has ended, again once the service is back. @returns a function that ends it */
+  /**
+   * Reads until the job has ended, again once the service is back.
+   * @returns a function that ends it
+   */
   follow(jobId: string): () => void {
     const stop = new AbortController();
     const read = () => {

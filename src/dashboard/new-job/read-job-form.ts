@@ -90,7 +90,7 @@ export function chooseScheme(form: JobFields, chosen: string): void {
   if (notes.length > 0) schemeNote.value = `With ${chosen}, ${notes.join(" and ")}.`;
 }
 
-/** What a job takes from the first one without being asked. It runs also where that was a dry run. */
+/** What a job takes from the first one without being asked; not that it was a dry run. */
 function listKeptFields({ from }: JobFields): Partial<JobRequest> {
   if (from === undefined) return {};
   const { name, target, model, labels, deadlineSeconds } = from;

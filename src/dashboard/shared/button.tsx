@@ -79,7 +79,7 @@ export function Command({ text, label }: CommandProps) {
     if (!(await copyText(text))) {
       // The text is ready for the person's own keys at least.
       if (shown.current !== null) getSelection()?.selectAllChildren(shown.current);
-      // oxlint-disable-next-line typescript/no-deprecated -- addresses without TLS have no other way
+      // oxlint-disable-next-line typescript/no-deprecated -- the only way without TLS
       if (!document.execCommand("copy")) return;
     }
     isCopied.value = true;

@@ -25,10 +25,7 @@ export function Field({ label, hint, error, children }: FieldProps) {
   );
 }
 
-interface TextFieldProps {
-  readonly label: string;
-  readonly hint?: string;
-  readonly error?: string | undefined;
+interface TextFieldProps extends Omit<FieldProps, "children"> {
   readonly text: Signal<string>;
   readonly placeholder?: string;
   readonly inputMode?: "decimal";
@@ -55,10 +52,7 @@ export function TextField({ text, placeholder, inputMode, ...field }: TextFieldP
   );
 }
 
-interface SelectFieldProps {
-  readonly label: string;
-  readonly hint?: string;
-  readonly error?: string | undefined;
+interface SelectFieldProps extends Omit<FieldProps, "children"> {
   readonly value: string;
   /** Values with their texts. */
   readonly options: readonly (readonly [value: string, text: string])[];

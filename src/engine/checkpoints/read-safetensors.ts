@@ -11,8 +11,8 @@ import { encodedBytes, type Encoding } from "./encodings.ts";
 import { openHead } from "./remote-files.ts";
 
 /**
- * What a header may have at most: it takes up to twenty times its bytes in memory, one of 22 MB some
- * 390. Files of the largest models have a few thousand tensors, each of some 150 bytes.
+ * What a header may have at most: it takes up to twenty times its bytes in memory, 390 MB for one
+ * of 22 MB. Files of the largest models have a few thousand tensors, each of some 150 bytes.
  */
 const limits = { headerBytes: 16 * 1024 ** 2, tensors: 20_000 } as const;
 /** Bytes of the header's length at the file's start. */

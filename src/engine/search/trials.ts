@@ -235,7 +235,7 @@ interface SampleSets extends Readonly<Record<SetName, SampleSource>> {
   readonly evaluationSamples: number | undefined;
 }
 
-/** The search's samples are the calibration's where there is one, else those after the evaluation's. */
+/** The search has the calibration's samples, or without one those after the evaluation's. */
 async function openSampleSets(
   session: ModelSession,
   { recipe, dataPath, calibrationPath, ...options }: TrialOptions,

@@ -35,8 +35,8 @@ interface FoundJob {
 }
 
 /**
- * At most `count` jobs that match, newest first. `db` shows one state: between two scans a job could
- * leave the status of the second for that of the first, and be in neither.
+ * At most `count` jobs that match, newest first. `db` shows one state: between two scans a job
+ * could leave the status of the second for that of the first, and be in neither.
  */
 export async function findJobs(
   db: Store["db"],
@@ -62,7 +62,7 @@ function mergePages(pages: readonly (readonly FoundJob[])[]): FoundJob[] {
   return [...jobs.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1));
 }
 
-/** How many jobs match in each status, as far as `limits.countedJobs`; `db` as `findJobs()` has it. */
+/** How many jobs match in each status, up to `limits.countedJobs`; `db` shows one state. */
 export async function countMatches(db: Store["db"], search: JobSearch): Promise<StatusCounts> {
   const counts = { ...zeroCounts };
   const byStatus = { ...search, query: { ...search.query, status: jobStatus.options } };

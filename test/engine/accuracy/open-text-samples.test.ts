@@ -25,7 +25,7 @@ const decoder: RunnableModel = {
   run: () => Promise.reject(new Error("Text is only read")),
 };
 
-/** Lines of two tokens, the second of which is the line's number. */
+/** Lines of two tokens; the second one is the line's number. */
 async function openLines(t: TestContext, lines: number, wanted: number, samples: number) {
   const folder = await mkdtemp(path.join(tmpdir(), "text-"));
   t.after(() => rm(folder, { recursive: true }));

@@ -11,7 +11,7 @@ import { makeFolder, weightNamed } from "./compress.ts";
 const calibration = { data: "file:///samples.npz", samples: 8 } as const;
 const normal = createNormal(createRandom(5));
 
-/** A product that adds a number of its own to the fourth output, beside another one, and samples. */
+/** A product with a number added to its fourth output, beside another product, and samples. */
 async function compressProduct(folder: string, own: number, recipe: PartialRecipe = {}) {
   const model = join(folder, "original.onnx");
   await writeTinyModel(model, {

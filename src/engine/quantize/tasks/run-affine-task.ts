@@ -127,8 +127,8 @@ const largestBias = 2 ** 30;
 /**
  * A scale that is so small that the bias has no code in int32 is enlarged. Values that are all 0 have
  * any scale: the bias of theirs has most digits with that one.
- * @returns why the weight cannot have codes: one scale of all outputs would ruin those whose numbers
- * are small
+ * @returns why the weight cannot have codes: one scale of all outputs would ruin those with small
+ * numbers
  */
 function fitToBias(
   { scales }: AffineParameters,
