@@ -2,9 +2,10 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { glob, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
-import { run } from "node:test";
+import { run, type EventData } from "node:test";
 import { spec } from "node:test/reporters";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { inspect } from "node:util";
 import { announcePreparation } from "./announce-preparation.ts";
 import { arrangeTestFiles } from "./arrange-test-files.ts";
 import { buildDashboard } from "./build-dashboard.ts";
@@ -19,6 +20,7 @@ const runsAll = named.length === 0;
 /** Beside those that mostly wait: more than a machine of two cores has, since all wait at times. */
 const filesAtOnce = 3;
 const slowestFiles = 15;
+const failureLines = 15;
 /** Longer than any test is silent. */
 const silenceMs = 10 * 60_000;
 const warmCompileCache = fileURLToPath(
@@ -31,8 +33,11 @@ async function runTests(patterns: readonly string[]): Promise<void> {
   await prepareRequirements(files);
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const secondsByFile = new Map<string, number>();
+  const failures: string[] = [];
   process.on("exit", () => {
     if (runsAll) process.stdout.write(describeSlowest(secondsByFile));
+    // Last, since what keeps only the end of a long log would lose what each reporter prints.
+    for (const failure of failures) process.stdout.write(`\n${failure}\n`);
     process.stdout.write(
       `\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`,
     );
@@ -56,8 +61,9 @@ async function runTests(patterns: readonly string[]): Promise<void> {
         if (details.type === "suite") return;
         counts[skip === undefined ? "passed" : "skipped"]++;
       });
-      stream.on("test:fail", ({ details }) => {
-        if (details.type !== "suite") counts.failed++;
+      stream.on("test:fail", (event) => {
+        if (event.details.type !== "suite") counts.failed++;
+        if (!hasFailedSubtests(event)) failures.push(describeFailure(event));
       });
       // A file is a test of its own, with its path as the name.
       stream.on("test:dequeue", ({ file, name }) => {
@@ -88,6 +94,17 @@ async function writeSharedFile([name, files]: readonly [
   const lines = files.map((file) => `import ${JSON.stringify(pathToFileURL(file).href)};\n`);
   await writeFile(path, lines.join(""));
   return path;
+}
+
+/** Whether it failed for its subtests, which are reported themselves. */
+function hasFailedSubtests({ details }: EventData.TestFail): boolean {
+  return "failureType" in details.error && details.error.failureType === "subtestsFailed";
+}
+
+/** A failed test's name and place, and the beginning of its error. */
+function describeFailure({ name, file = "", line = 0, details }: EventData.TestFail): string {
+  const error = inspect(details.error.cause).split("\n").slice(0, failureLines);
+  return [`Failed: ${name} (${relative("", file)}:${line})`, ...error].join("\n  ");
 }
 
 /** The files whose tests took longest, a line each. */
