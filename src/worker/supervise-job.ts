@@ -8,6 +8,7 @@ import {
 } from "./job-end.ts";
 import type { JobThreadMessage } from "./job-thread.ts";
 import { workerExit } from "../contract/worker-protocol/exit-codes.ts";
+import type { UnnumberedEvent, WorkerEvent } from "../contract/worker-protocol/messages.ts";
 
 type Exit = (code: number) => never;
 
@@ -23,6 +24,10 @@ export function superviseJob(environment: NodeJS.ProcessEnv, exit: Exit): (reaso
 
 /** A worker that is stopped exits after this time, unless its thread notices. */
 const stopLimitMs = 400;
+/** The same in a pod, which has a grace period, and may have little of a processor. */
+const podStopLimitMs = 2_000;
+
+const stoppedEnd = { code: workerExit.cancelled, outcome: "Cancelled" } as const;
 
 /** The job has a thread of its own: planning a large model keeps it from noticing a stop. */
 const jobThread = new URL("./job-thread.ts", import.meta.url);
@@ -44,7 +49,7 @@ class JobSupervisor {
   readonly #thread: Worker;
   readonly #exitProcess: Exit;
   #lastSeq = 0;
-  #isStopped = false;
+  #stopReason: string | undefined;
   #exitTimer: NodeJS.Timeout | undefined;
 
   constructor(environment: NodeJS.ProcessEnv, exitProcess: Exit) {
@@ -62,16 +67,35 @@ class JobSupervisor {
 
   /** The thread may say that it stopped, if it is not too busy. */
   stop(reason: string): void {
-    if (this.#isStopped) return;
-    this.#isStopped = true;
-    this.#exitWithin(stopLimitMs);
+    if (this.#stopReason !== undefined) return;
+    this.#stopReason = reason;
+    const isPod = this.#terminationLog !== undefined;
+    this.#exitTimer = setTimeout(
+      () => {
+        // A pod whose job has said nothing has no attempt whose end would be recorded.
+        if (isPod && this.#lastSeq > 0) this.#printStop(reason);
+        this.#exit(stoppedEnd);
+      },
+      isPod ? podStopLimitMs : stopLimitMs,
+    );
     this.#thread.postMessage(reason);
+  }
+
+  /** Reports the stop in place of a thread that is too busy to. */
+  #printStop(reason: string): void {
+    const at = new Date().toISOString();
+    const events = [
+      { type: "log", stream: "stderr", text: `Stopped: ${reason}` },
+      { type: "result", outcome: stoppedEnd.outcome },
+    ] satisfies UnnumberedEvent[];
+    for (const event of events) {
+      print(JSON.stringify({ ...event, seq: ++this.#lastSeq, at } satisfies WorkerEvent));
+    }
   }
 
   #exitWithin(ms: number): void {
     clearTimeout(this.#exitTimer);
-    const end = { code: workerExit.cancelled, outcome: "Cancelled" } as const;
-    this.#exitTimer = setTimeout(() => this.#exit(end), ms);
+    this.#exitTimer = setTimeout(() => this.#exit(stoppedEnd), ms);
   }
 
   #receive(message: JobThreadMessage): void {
@@ -93,7 +117,7 @@ class JobSupervisor {
   }
 
   #crash(error: unknown): never {
-    const { details, end } = crashEnd(error, this.#isStopped);
+    const { details, end } = crashEnd(error, this.#stopReason !== undefined);
     if (details !== undefined) printError(details);
     return this.#exit(end);
   }

@@ -1,28 +1,54 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { workerExit } from "../../src/contract/worker-protocol/exit-codes.ts";
-import { encodeHostile } from "../engine/fuzz/hostile-models.ts";
+import { realModel } from "../support/real-models.ts";
 import { until } from "../support/until.ts";
 import { parsePodMessage, startPodService } from "./pod-service.ts";
 import { waitForPodEnd } from "./pod-steps.ts";
 
-test("a pod ends on SIGTERM while its job's thread plans a large model", async (t) => {
-  const service = await startPodService(t);
-  const file = path.join(service.folder, "large.onnx");
-  await writeFile(file, encodeHostile("many small graphs", 90_000));
-  const sha256 = await service.upload(file);
-  const id = await service.createJob({ source: `upload:sha256:${sha256}`, name: "net" });
+test("a pod ends on SIGTERM while its job's thread is busy, and says why", async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), "busy-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const begin = path.join(folder, "begin");
+  const busy = path.join(folder, "busy");
+  const service = await startPodService(t, { nodeOptions: blockJobThread({ begin, busy }) });
+  const sha256 = await service.upload(realModel("ocr-orientation"));
+  const recipe = { dequantize: "run", evaluation: { latencyBudgetSeconds: 3600 } } as const;
+  const id = await service.createJob({ source: `upload:sha256:${sha256}`, name: "net" }, recipe);
   const pod = await service.startPod(id);
-  let printed = "";
-  pod.process.stdout?.on("data", (chunk) => (printed += String(chunk)));
-  await until("the pod has the model", () => printed.includes("SHA-256"));
+  await service.until(id, (_, lines) => lines.some((line) => line.includes("Timing")));
+  await writeFile(begin, "");
+  await until("the thread is busy", () =>
+    stat(busy).then(
+      () => true,
+      () => false,
+    ),
+  );
   pod.process.kill("SIGTERM");
   const { code, events } = await waitForPodEnd(pod);
   assert.equal(code, workerExit.cancelled);
   const { outcome, lastSeq } = await parsePodMessage(pod);
   assert.deepEqual({ outcome, lastSeq }, { outcome: "Cancelled", lastSeq: events.length });
-  const outcomes = events.flatMap((event) => (event.type === "result" ? [event.outcome] : []));
-  assert(!outcomes.includes("Completed"));
+  assert.partialDeepStrictEqual(events.slice(-2), [
+    { type: "log", stream: "stderr", text: "Stopped: the worker received SIGTERM" },
+    { type: "result", outcome: "Cancelled" },
+  ]);
 });
+
+/** Options by which a job's thread does nothing any more once a file is there, and says so by another. */
+function blockJobThread(files: { readonly begin: string; readonly busy: string }): string {
+  const module = `
+    import { existsSync, writeFileSync } from "node:fs";
+    import { workerData } from "node:worker_threads";
+    const files = ${JSON.stringify(files)};
+    const check = () => {
+      if (!existsSync(files.begin)) return;
+      writeFileSync(files.busy, "");
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    };
+    if (workerData?.MOS_JOB_ID !== undefined) setInterval(check, 10).unref();`;
+  return `--import=data:text/javascript,${encodeURIComponent(module)}`;
+}
