@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { Agent, request as httpsRequest } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { pipeline } from "node:stream";
 import type { ControlPlane } from "../support/cluster/control-plane.ts";
 
 export interface ProxiedRequest {
@@ -77,7 +78,8 @@ export async function startFaultProxy(
         }
         response.writeHead(answer.statusCode ?? 502, answer.headers);
         response.flushHeaders();
-        answer.pipe(response);
+        // An answer that breaks off does so here, too.
+        pipeline(answer, response, () => {});
         if (!facts.isWatch) return;
         watches.set(response, { resource: facts.resource, answer });
         if (pausedResources.has(facts.resource)) answer.pause();

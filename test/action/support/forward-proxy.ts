@@ -1,5 +1,6 @@
 import { createServer, request as send } from "node:http";
 import { connect } from "node:net";
+import { pipeline } from "node:stream";
 import type { TestContext } from "node:test";
 import { listenLocally } from "../../support/listen-locally.ts";
 
@@ -28,7 +29,8 @@ export async function startForwardProxy(
     const target = new URL(`${asked.pathname}${asked.search}`, origin);
     const onward = send(target, { method, headers: { ...headers, host: asked.host } }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
+      // An answer that breaks off does so here, too.
+      pipeline(answer, response, () => {});
     });
     onward.on("error", () => response.destroy());
     response.on("close", () => onward.destroy());

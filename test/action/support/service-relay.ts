@@ -4,6 +4,7 @@ import {
   request as send,
   type ServerResponse,
 } from "node:http";
+import { pipeline } from "node:stream";
 import type { TestContext } from "node:test";
 import { listenLocally } from "../../support/listen-locally.ts";
 
@@ -52,7 +53,8 @@ export async function startServiceRelay(
         return;
       }
       response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
+      // An answer that breaks off does so here, too.
+      pipeline(answer, response, () => {});
     });
     onward.on("error", () => response.destroy());
     response.on("close", () => onward.destroy());
