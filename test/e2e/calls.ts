@@ -67,6 +67,7 @@ const auditedCall = z.object({
     .object({
       resource: z.string(),
       subresource: z.string().optional(),
+      name: z.string().optional(),
       namespace: z.string().optional(),
     })
     .optional(),
@@ -119,10 +120,11 @@ async function readDecision(
   { cluster }: Installation,
   { verb, user, objectRef }: AuditedCall,
 ): Promise<string> {
-  const { resource = "", subresource = "", namespace: place } = objectRef ?? {};
+  const { resource = "", subresource = "", name, namespace: place } = objectRef ?? {};
+  const object = name === undefined ? resource : `${resource}/${name}`;
   const where = place === undefined ? "--all-namespaces" : `--namespace=${place}`;
   const flags = [`--subresource=${subresource}`, `--as=${user.username}`, where];
-  return (await cluster.kubectl(["auth", "can-i", verb, resource, ...flags])).trim();
+  return (await cluster.kubectl(["auth", "can-i", verb, object, ...flags])).trim();
 }
 
 function describePlace(call: AuditedCall): string {
