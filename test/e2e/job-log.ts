@@ -1,4 +1,4 @@
-import { workerEvent } from "../../src/contract/worker-protocol/messages.ts";
+import { printedLines } from "../executors/cluster/printed-lines.ts";
 import type { Installation } from "./installation.ts";
 
 /** Lines of a job's log as `curl` shows them, piece by piece while the job runs. */
@@ -20,7 +20,8 @@ export async function readFullLog(installation: Installation, jobId: string): Pr
 
 /** What the worker in a pod printed for the log, read from the node. */
 export async function printedLog({ kubectl }: Installation, pod: string): Promise<string> {
-  const lines = (await kubectl(["logs", pod])).trimEnd().split("\n");
-  const events = lines.map((line) => workerEvent.parse(JSON.parse(line)));
-  return events.map((event) => (event.type === "log" ? `${event.text}\n` : "")).join("");
+  const output = (await kubectl(["logs", pod])).trimEnd().split("\n");
+  return printedLines(output)
+    .map((text) => `${text}\n`)
+    .join("");
 }
