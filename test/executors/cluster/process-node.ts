@@ -136,7 +136,8 @@ export class ProcessNode implements AsyncDisposable {
     this.#server = createServer(
       { ...(cert && { cert }), ...(key && { key }) },
       (request, answer) => {
-        const [, kind, , pod = ""] = (request.url ?? "").split(/[/?]/);
+        const { pathname, searchParams } = new URL(request.url ?? "", "https://node");
+        const [, kind, , pod = ""] = pathname.split("/");
         const output = this.#processes.get(pod)?.output;
         if (this.isOutOfReach) {
           this.refusedReads++;
@@ -144,7 +145,9 @@ export class ProcessNode implements AsyncDisposable {
         }
         if (kind !== "containerLogs" || output === undefined)
           return void answer.writeHead(404).end();
-        answer.end(output.join(""));
+        // Whole seconds, which are in order with lines' times as texts are.
+        const since = searchParams.get("sinceTime")?.replace("Z", "") ?? "";
+        answer.end(output.filter((line) => line >= since).join(""));
       },
     ).listen(port, address);
     await once(this.#server, "listening");

@@ -16,7 +16,7 @@ import { type ClusterService } from "./cluster-service.ts";
 import { testDrain } from "./drain.ts";
 import { spawnStandby, startInstallation } from "./installation.ts";
 import { testOutage } from "./outage.ts";
-import { printedLines } from "./printed-lines.ts";
+import { isOutageReport, printedLines } from "./printed-lines.ts";
 import { until } from "../../support/until.ts";
 
 const options = { skip: clusterMissing };
@@ -262,7 +262,8 @@ test(
     await until("the log was asked for", async () => node.refusedReads > 0);
     assert.equal((await next.client.call("getJob", { params: { id } })).finishedAt, null);
     node.isOutOfReach = false;
-    assert.deepEqual(await follow(next.client, id), printedLines(node.podOutput(pod)));
+    const lines = (await follow(next.client, id)).filter((line) => !isOutageReport(line));
+    assert.deepEqual(lines, printedLines(node.podOutput(pod)));
     const job = await next.client.call("getJob", { params: { id } });
     assert.equal(job.error?.code, "out_of_memory");
     await untilRecorded(next, id);
