@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
@@ -21,12 +22,7 @@ test("a pod ends on SIGTERM while its job's thread is busy, and says why", async
   const pod = await service.startPod(id);
   await service.until(id, (_, lines) => lines.some((line) => line.includes("Timing")));
   await writeFile(begin, "");
-  await until("the thread is busy", () =>
-    stat(busy).then(
-      () => true,
-      () => false,
-    ),
-  );
+  await until("the thread is busy", () => existsSync(busy));
   pod.process.kill("SIGTERM");
   const { code, events } = await waitForPodEnd(pod);
   assert.equal(code, workerExit.cancelled);
@@ -38,7 +34,7 @@ test("a pod ends on SIGTERM while its job's thread is busy, and says why", async
   ]);
 });
 
-/** Options by which a job's thread does nothing any more once a file is there, and says so by another. */
+/** Options by which a job's thread blocks once a file is there, and says so by another file. */
 function blockJobThread(files: { readonly begin: string; readonly busy: string }): string {
   const module = `
     import { existsSync, writeFileSync } from "node:fs";

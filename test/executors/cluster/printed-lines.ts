@@ -1,6 +1,6 @@
 import { workerEvent } from "../../../src/contract/worker-protocol/messages.ts";
 
-/** Whether a worker says with it that it does not reach the service: on a slow machine it waits long. */
+/** Whether a worker says with the line that it does not reach the service. */
 export function isOutageReport(line: string): boolean {
   return line.startsWith("The worker's requests have failed");
 }
