@@ -33,7 +33,7 @@ export interface WrittenForm extends WrittenPlan {
 
 /**
  * Writes the model in every form, and candidates take their weights from these.
- * @throws ServiceError nothing_to_quantize if no weight has any
+ * @throws ServiceError nothing_to_quantize if no weight has a form
  */
 export async function writeForms(
   options: CandidateOptions,

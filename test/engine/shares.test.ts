@@ -414,6 +414,6 @@ test("the finished work of a language model in several files is kept", async () 
   assert.ok(Number(finished) > 0 && finished === all, again.lines.join("\n"));
   assert.equal(again.files.length, 3);
   assert.deepEqual(again.files, first.files);
-  // It is opened as any other file: hard links are refused.
+  // A model with hard links would be refused.
   await openModel(join(folder.path, "again", "model.onnx"), 1e9);
 });

@@ -6,6 +6,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { workerExit } from "../../src/contract/worker-protocol/exit-codes.ts";
 import { realModel } from "../support/real-models.ts";
+import { blockedJobThread } from "../support/preloaded-modules.ts";
 import { until } from "../support/until.ts";
 import { parsePodMessage, startPodService } from "./pod-service.ts";
 import { waitForPodEnd } from "./pod-steps.ts";
@@ -15,7 +16,7 @@ test("a pod ends on SIGTERM while its job's thread is busy, and says why", async
   t.after(() => rm(folder, { recursive: true }));
   const begin = path.join(folder, "begin");
   const busy = path.join(folder, "busy");
-  const service = await startPodService(t, { nodeOptions: blockJobThread({ begin, busy }) });
+  const service = await startPodService(t, { nodeOptions: blockedJobThread({ begin, busy }) });
   const sha256 = await service.upload(realModel("ocr-orientation"));
   const recipe = { dequantize: "run", evaluation: { latencyBudgetSeconds: 3600 } } as const;
   const id = await service.createJob({ source: `upload:sha256:${sha256}`, name: "net" }, recipe);
@@ -33,18 +34,3 @@ test("a pod ends on SIGTERM while its job's thread is busy, and says why", async
     { type: "result", outcome: "Cancelled" },
   ]);
 });
-
-/** Options by which a job's thread blocks once a file is there, and says so by another file. */
-function blockJobThread(files: { readonly begin: string; readonly busy: string }): string {
-  const module = `
-    import { existsSync, writeFileSync } from "node:fs";
-    import { workerData } from "node:worker_threads";
-    const files = ${JSON.stringify(files)};
-    const check = () => {
-      if (!existsSync(files.begin)) return;
-      writeFileSync(files.busy, "");
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-    };
-    if (workerData?.MOS_JOB_ID !== undefined) setInterval(check, 10).unref();`;
-  return `--import=data:text/javascript,${encodeURIComponent(module)}`;
-}

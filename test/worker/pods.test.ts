@@ -11,7 +11,7 @@ import type { Job } from "../../src/contract/jobs/job.ts";
 import type { PartialRecipe } from "../../src/contract/jobs/recipe.ts";
 import type { WorkerEvent } from "../../src/contract/worker-protocol/messages.ts";
 import { workerExit } from "../../src/contract/worker-protocol/exit-codes.ts";
-import { fastClock } from "../support/clock-modules.ts";
+import { fastClock } from "../support/preloaded-modules.ts";
 import { realModel } from "../support/real-models.ts";
 import { until } from "../support/until.ts";
 import { parsePodMessage, type PodService, startPodService } from "./pod-service.ts";

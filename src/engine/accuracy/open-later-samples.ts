@@ -12,7 +12,7 @@ interface LaterOptions {
   readonly modelPath: string;
   /** The checkpoint that it was written from, which has its tokenizer. */
   readonly checkpointPath: string | undefined;
-  /** A local `.npz` file, or text; absent for generated samples, or a checkpoint's built-in text. */
+  /** A local `.npz` file, or text; without it generated samples or, for tokens, built-in text. */
   readonly dataPath: string | undefined;
   /** Samples that the evaluation has of the same file at most; undefined where it has none. */
   readonly evaluationSamples: number | undefined;

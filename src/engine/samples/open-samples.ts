@@ -202,9 +202,9 @@ async function* readTensors(
 const maxBytes = 256 * 1024 ** 2;
 
 /**
- * The first sample of each shape, as many as are reasonable to keep in memory; the first one of
- * samples that are not the caller's, whose other shapes are as good as any. After the first window
- * of tokens comes a step that generates one.
+ * The first sample of each shape, as many as are reasonable to keep in memory; of generated samples
+ * only the first, since their shapes are arbitrary. After the first window of tokens comes a step
+ * that generates one.
  */
 export async function findDistinctSamples(
   { data, windows, samples }: Pick<SampleSource, "data" | "windows" | "samples">,
@@ -243,7 +243,7 @@ export interface SampleSource extends AsyncDisposable {
   readonly failureCode: "evaluation_data_invalid" | "evaluation_failed";
 }
 
-/** Samples of arrays, as any model takes them. */
+/** Samples with an array for each input of the model. */
 export interface ArraySource extends SampleSource {
   readonly data: "caller" | "generated";
 }

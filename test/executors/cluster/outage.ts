@@ -6,7 +6,7 @@ import { apiVersion } from "../../../src/contract/custom-resources/api-group.ts"
 import { resourceLabels } from "../../../src/contract/custom-resources/resource-labels.ts";
 import { compressionJobs } from "../../../src/resources/custom-resources.ts";
 import { operatorLease } from "../../../src/resources/permissions.ts";
-import { fastClock, shiftedClock } from "../../support/clock-modules.ts";
+import { fastClock, shiftedClock } from "../../support/preloaded-modules.ts";
 import type { ControlPlane } from "../../support/cluster/control-plane.ts";
 import { realModel } from "../../support/real-models.ts";
 import { type ClusterService, startClusterService } from "./cluster-service.ts";

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { recordFinalizer } from "../../../src/contract/custom-resources/resource-labels.ts";
 import { isTerminal } from "../../../src/contract/jobs/status.ts";
 import { resources } from "../../../src/kubernetes/resources.ts";
-import { shiftedClock } from "../../support/clock-modules.ts";
+import { shiftedClock } from "../../support/preloaded-modules.ts";
 import { clusterMissing } from "../../support/cluster/cluster-missing.ts";
 import { type ControlPlane, startControlPlane } from "../../support/cluster/control-plane.ts";
 import { type Kwok, startKwok } from "../../support/cluster/kwok.ts";
